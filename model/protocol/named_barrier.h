@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace turnstile {
+
+/// State machine of one named barrier of a CTA (bar / barrier.cta, semantics.md section 3). The unit is the warp: 32 threads (N2).
+class NamedBarrier {
+ public:
+  enum class Outcome : uint8_t {
+    ok,
+    completed,       ///< the contribution completed the open instance; waiters go on, the barrier is ready for re-use (N3)
+    count_mismatch,  ///< NX1: another thread count than the first contributor of this instance
+    over_arrival,    ///< NX3
+    bad_count,       ///< N1: zero or not a multiple of 32
+  };
+
+  /// `expected`: thread count named by the instruction; `threads`: 32 for a full warp.
+  Outcome contribute(uint32_t expected, uint32_t threads);
+
+  uint64_t instance() const { return instance_; }  ///< completed so far
+  uint32_t arrived() const { return arrived_; }    ///< threads, in the open instance
+  uint32_t expected() const { return expected_; }  ///< 0 while the open instance has no contributor
+
+ private:
+  uint32_t expected_ = 0;
+  uint32_t arrived_ = 0;
+  uint64_t instance_ = 0;
+};
+
+}  // namespace turnstile
