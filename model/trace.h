@@ -82,7 +82,8 @@ struct AsyncOp {
 
 enum class EventKind : uint8_t {
   fork,                 ///< object = new strand, which starts with everything `agent` knows
-  join,                 ///< object = absorbed strand; flag memory: knowledge is joined (bar.warp.sync), else execution order only (shfl, elect, vote)
+  join,                 ///< flag memory (bar.warp.sync, bar.sync): strand `object` is absorbed, `agent` now knows what both knew. Without it
+                        ///< (shfl, elect, vote: M15): both strands go on; only their execution order (causal clocks of both) is joined
   mbarrier_init,        ///< object = barrier, count = expected arrivals
   mbarrier_inval,       ///< object = barrier
   mbarrier_arrive,      ///< object = barrier, count = arrivals, bytes = expected first (arrive.expect_tx); flags release, expects_bytes
@@ -94,7 +95,7 @@ enum class EventKind : uint8_t {
   fence,                ///< generic memory fence; no effect inside one CTA beyond program order
   fence_mbarrier_init,
   access,               ///< generic proxy: footprint; flags write, atomic
-  async_issue,          ///< object = async op; for wgmma one event per warp
+  async_issue,          ///< object = async op; for wgmma one event per strand of each of the four warps, all before its first async_access
   async_access,         ///< object = async op, footprint; flag write. Happens at landing, between issue and completion
   async_complete,       ///< object = async op: bulk_load: complete_tx on its barrier; others: the op is done (no knowledge by itself)
   group_commit,         ///< object = queue, generation = number of the group closed
