@@ -7,6 +7,7 @@
 
 #include "model/ptx/program.h"
 #include "sim/numerics/formats.h"
+#include "sim/numerics/scalar.h"
 
 namespace turnstile::sim {
 
@@ -15,20 +16,21 @@ namespace turnstile::sim {
 /// operands, applies guards and writes destinations; `mov`, `cvta`, `isspacep`, `mapa` and everything that
 /// looks at memory, other lanes or special registers is the machine's.
 
-/// Comparison of setp and set. The second group is true when an operand is NaN (integers never are).
-enum class Compare : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
-
 /// How setp and set combine the comparison with their third source.
 enum class BoolOp : uint8_t { none, logical_and, logical_or, logical_xor };
 
 /// prmt: what the selector operand means.
 enum class PermuteMode : uint8_t { index, f4e, b4e, rc8, ecl, ecr, rc16 };
 
+/// What testp asks of a float; zeros count as normal.
+enum class NumberTest : uint8_t { finite, infinite, number, notanumber, normal, subnormal };
+
 /// Modifiers of one instruction, decoded once. A lane function reads only what its form uses.
 struct PureConfig {
-  uint8_t bits = 32;         ///< width of one element of the operation's type
-  uint8_t source_bits = 32;  ///< cvt, set, slct, wide multiplies: width of one element of the source type
-  uint8_t lanes = 1;         ///< packed elements in a register: 2 for f16x2, bf16x2, f32x2
+  uint8_t bits = 32;             ///< width of one element of the operation's type
+  uint8_t source_bits = 32;      ///< cvt, set, slct, wide multiplies: width of one element of the source type
+  uint8_t lanes = 1;             ///< packed elements in a register: 2 for f16x2, bf16x2, f32x2
+  bool result_is_float = false;  ///< set: true is 1.0 rather than all ones
   bool is_signed = false;
   bool source_signed = false;
   ElementType type = ElementType::f32;         ///< float type of the operation or of the result
@@ -39,14 +41,14 @@ struct PureConfig {
   bool saturate = false;        ///< .sat: integers clamp to the type, floats to [0, 1] with NaN giving +0
   bool satfinite = false;
   bool relu = false;
-  bool nan = false;          ///< min, max .NaN: a NaN operand wins
-  bool xorsign_abs = false;  ///< min, max .xorsign.abs
-  bool wrap = false;         ///< shf .wrap; otherwise .clamp
-  bool shiftamt = false;     ///< bfind .shiftamt
-  Compare compare = Compare::eq;
+  bool nan = false;                     ///< min, max .NaN: a NaN operand wins
+  bool xorsign_abs = false;             ///< min, max .xorsign.abs
+  bool wrap = false;                    ///< shf .wrap; otherwise .clamp
+  bool shiftamt = false;                ///< bfind .shiftamt
+  Comparison compare = Comparison::eq;  ///< setp, set; lo, ls, hi, hs are lt, le, gt, ge of unsigned types
   BoolOp bool_op = BoolOp::none;
   PermuteMode permute = PermuteMode::index;
-  uint8_t test = 0;  ///< testp: bit set of number classes that give true (sim/alu/float_ops.cc)
+  NumberTest test = NumberTest::finite;
 };
 
 /// `inputs` holds the sources as zero-extended register bits, `PureOp::inputs` of them in operand order
@@ -64,7 +66,12 @@ struct PureOp {
       input_is_float{};      ///< sources whose decimal float immediates are meant as this width's float
   uint8_t result_bits = 32;  ///< 1 for predicates
   uint8_t second_bits = 1;   ///< width of the second destination
-  bool is_float = false;     ///< floating-point arithmetic: provenance hashes it; integer otherwise
+  bool result_is_signed =
+      false;  ///< a wider destination register gets the result sign-extended (cvt), else zero-extended
+  bool is_float = false;  ///< floating-point arithmetic: provenance hashes it; integer otherwise
+  /// mul, add, sub without a rounding modifier: ptxas may fuse them (numerics.md O2). We execute what is
+  /// written.
+  bool may_contract = false;
   bool commutative =
       false;  ///< op(a, b, ...) == op(b, a, ...) bit for bit (add, mul, fma, min, max, and, ...)
 };

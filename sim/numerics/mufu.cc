@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/numerics/mufu.h"
+
+#include <bit>
+
+#include "sim/numerics/mufu_tables.h"
+#include "sim/numerics/scalar.h"
+
+namespace turnstile {
+
+namespace {
+
+// One table lookup and a quadratic S = c0 + c1 r + c2 r^2 in integers (U4), with a truncated squarer (U3) and
+// a rounding constant per function; then packing with flush to zero (U5).
+
+constexpr std::uint32_t kNan = 0x7fffffffu;
+constexpr std::uint32_t kInfinity = 0x7f800000u;
+
+struct Input {
+  bool negative;
+  int exponent;                                ///< biased field
+  std::uint32_t fraction;                      ///< 23 bits
+  bool zero() const { return exponent == 0; }  ///< subnormals read as zero
+  bool nan() const { return exponent == 255 && fraction != 0; }
+  bool infinite() const { return exponent == 255 && fraction == 0; }
+};
+
+Input split(std::uint32_t x) { return {(x >> 31) != 0, static_cast<int>((x >> 23) & 0xff), x & 0x7fffffu}; }
+
+std::uint32_t signed_word(bool negative, std::uint32_t magnitude) {
+  return (negative ? 0x80000000u : 0u) | magnitude;
+}
+
+/// U3: rows of the partial products of y*y, each cut below weight 2^18.
+std::int64_t squared(std::uint32_t y) {
+  std::uint32_t sum = 0;
+  for (unsigned i = 0; i <= 16; ++i) sum += (y >> (18 - i)) & (0u - ((y >> i) & 1u));
+  return sum >> 1;
+}
+
+std::int64_t quadratic(const MufuCoefficients& c, std::uint32_t r, std::uint32_t q, int a, int b) {
+  return std::int64_t{c.c0} * (std::int64_t{1} << a) + std::int64_t{c.c1} * r +
+         std::int64_t{c.c2} * squared(q) * (std::int64_t{1} << b);
+}
+
+std::uint32_t packed(bool negative, int exponent, std::int64_t significand) {
+  if (significand == (std::int64_t{1} << 24)) {
+    significand >>= 1;
+    ++exponent;
+  }
+  if (exponent <= 0) return signed_word(negative, 0);
+  if (exponent >= 255) return signed_word(negative, kInfinity);
+  const auto fraction = static_cast<std::uint32_t>(significand - (std::int64_t{1} << 23));
+  return signed_word(negative, (static_cast<std::uint32_t>(exponent) << 23) | fraction);
+}
+
+constexpr std::uint32_t kSmallestNormal = 0x00800000u;
+constexpr std::uint32_t kTwoTo126 = 0x7e800000u;
+constexpr std::uint32_t kTwoTo24 = 0x4b800000u;
+constexpr std::uint32_t kQuarter = 0x3e800000u;
+
+std::uint32_t magnitude(std::uint32_t x) { return x & 0x7fffffffu; }
+/// |x| < 2^-126; false for NaN.
+bool below_normal(std::uint32_t x) { return magnitude(x) < kSmallestNormal; }
+/// |x| > 2^126; false for NaN.
+bool above_126(std::uint32_t x) { return magnitude(x) > kTwoTo126 && magnitude(x) <= kInfinity; }
+
+}  // namespace
+
+std::uint32_t mufu_rcp(std::uint32_t x) {  // U6
+  const Input in = split(x);
+  if (in.nan()) return kNan;
+  if (in.infinite()) return signed_word(in.negative, 0);
+  if (in.zero()) return signed_word(in.negative, kInfinity);
+  const std::uint32_t r = in.fraction & 0xffffu;
+  const std::int64_t s = quadratic(kMufuRcp[in.fraction >> 16], r, 2 * r, 13, 0);
+  return packed(in.negative, 253 - in.exponent, (s + 0x47e7) >> 15);
+}
+
+std::uint32_t mufu_rsqrt(std::uint32_t x) {  // U7
+  const Input in = split(x);
+  if (in.nan()) return kNan;
+  if (in.zero()) return signed_word(in.negative, kInfinity);
+  if (in.negative) return kNan;
+  if (in.infinite()) return 0;
+  const int exponent = in.exponent - 127;
+  const int parity = exponent & 1;
+  const int half = (exponent - parity) / 2;
+  const std::uint32_t v = (static_cast<std::uint32_t>(parity) << 23) + in.fraction;
+  if (v == 0) return packed(false, 127 - half, std::int64_t{1} << 23);
+  const std::uint32_t r = v & 0x1ffffu;
+  const std::int64_t s = quadratic(kMufuRsqrt[v >> 17], r, r, 14, 2);
+  return packed(false, 126 - half, (s + 0x7fff) >> 16);
+}
+
+std::uint32_t mufu_ex2(std::uint32_t x) {  // U8
+  const Input in = split(x);
+  if (in.nan()) return kNan;
+  const int exponent = in.exponent - 127;
+  if (exponent >= 7) return in.negative ? 0 : kInfinity;
+  std::uint32_t w = 0;  // |x| in units of 2^-23, truncated
+  if (!in.zero() && exponent > -24) {
+    const std::uint32_t significand = 0x800000u + in.fraction;
+    w = exponent >= 0 ? significand << exponent : significand >> -exponent;
+  }
+  int n = static_cast<int>(w >> 23);
+  std::uint32_t f = w & 0x7fffffu;
+  if (in.negative) {
+    if (f == 0) {
+      n = -n;
+    } else {
+      n = -n - 1;
+      f = 0x7fffffu - f;
+    }
+  }
+  const std::uint32_t r = f & 0x1ffffu;
+  const std::int64_t s = quadratic(kMufuEx2[f >> 17], r, r, 13, 0);
+  return packed(false, 127 + n, (s + 0x77e2) >> 15);
+}
+
+std::uint32_t mufu_lg2(std::uint32_t x) {  // U9
+  const Input in = split(x);
+  if (in.nan()) return kNan;
+  if (in.zero()) return signed_word(true, kInfinity);
+  if (in.negative) return kNan;
+  if (in.infinite()) return kInfinity;
+  if (x == 0x3f800000u) return 0;
+  const std::uint32_t r = in.fraction & 0x1ffffu;
+  const std::int64_t s = quadratic(kMufuLg2[in.fraction >> 17], r, r, 12, 1);
+  std::int64_t v = ((s + 0x3345) >> 2) + std::int64_t{in.exponent - 127} * (std::int64_t{1} << 36);
+  const bool negative = v < 0;
+  if (negative) v = -v - 1;
+  if (v == 0) return 0;  // not reached apart from x = 1
+  const int top = 63 - std::countl_zero(static_cast<std::uint64_t>(v));
+  const std::int64_t significand = top >= 23 ? v >> (top - 23) : v << (23 - top);
+  return packed(negative, 127 + top - 36, significand);
+}
+
+std::uint32_t rcp_approx(std::uint32_t x) {
+  const std::uint32_t scale = above_126(x) ? kQuarter : below_normal(x) ? kTwoTo24 : 0x3f800000u;
+  return f32_mul(scale, mufu_rcp(f32_mul(x, scale)));
+}
+
+std::uint32_t rsqrt_approx(std::uint32_t x) {
+  if (!below_normal(x)) return mufu_rsqrt(x);
+  return f32_mul(mufu_rsqrt(f32_mul(x, kTwoTo24)), 0x45800000u);  // 2^12
+}
+
+std::uint32_t ex2_approx(std::uint32_t x) {
+  const bool small = float_compare(ElementType::f32, Comparison::lt, x, 0xc2fc0000u);  // -126
+  if (!small) return mufu_ex2(x);
+  const std::uint32_t root = mufu_ex2(f32_mul(x, 0x3f000000u));
+  return f32_mul(root, root);
+}
+
+std::uint32_t lg2_approx(std::uint32_t x) {
+  if (!below_normal(x)) return mufu_lg2(x);
+  return f32_add(mufu_lg2(f32_mul(x, kTwoTo24)), 0xc1c00000u);  // -24
+}
+
+std::uint32_t div_approx(std::uint32_t a, std::uint32_t b, bool flush_subnormals) {
+  const FloatMode mode{.flush_subnormals = flush_subnormals};
+  if (!flush_subnormals && below_normal(b)) {
+    a = f32_mul(a, kTwoTo24);
+    b = f32_mul(b, kTwoTo24);
+  }
+  return f32_mul(a, mufu_rcp(b), mode);
+}
+
+std::uint32_t div_full(std::uint32_t a, std::uint32_t b, bool flush_subnormals) {
+  const FloatMode mode{.flush_subnormals = flush_subnormals};
+  if (above_126(b)) {
+    a = f32_mul(a, kQuarter, mode);
+    b = f32_mul(b, kQuarter, mode);
+  } else if (!flush_subnormals && below_normal(b)) {
+    a = f32_mul(a, kTwoTo24);
+    b = f32_mul(b, kTwoTo24);
+  }
+  return f32_mul(mufu_rcp(b), a, mode);
+}
+
+}  // namespace turnstile

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace turnstile {
+
+/// The MUFU unit: rcp, rsqrt, ex2, lg2 .approx.ftz.f32 on words, equal to an H200 on all 2^32 inputs of each
+/// (numerics.md H2, section 9). Subnormal inputs read as zero, results that would be subnormal are zero, a
+/// NaN gives 0x7fffffff.
+std::uint32_t mufu_rcp(std::uint32_t x);
+std::uint32_t mufu_rsqrt(std::uint32_t x);
+std::uint32_t mufu_ex2(std::uint32_t x);
+std::uint32_t mufu_lg2(std::uint32_t x);
+
+/// The same without .ftz, and the approximate divisions: short sequences around MUFU, as ptxas 13.0 emits
+/// them for sm_90a (read from the SASS of one-instruction kernels).
+std::uint32_t rcp_approx(std::uint32_t x);
+std::uint32_t rsqrt_approx(std::uint32_t x);
+std::uint32_t ex2_approx(std::uint32_t x);
+std::uint32_t lg2_approx(std::uint32_t x);
+std::uint32_t div_approx(std::uint32_t a, std::uint32_t b, bool flush_subnormals);
+std::uint32_t div_full(std::uint32_t a, std::uint32_t b, bool flush_subnormals);
+
+}  // namespace turnstile
