@@ -9,8 +9,9 @@
 
 namespace turnstile::ptx {
 
-/// Parses PTX text (PTX ISA 7 to 9, nvcc and LLVM dialects: ptx.md sections 3-5). Every statement is read or refused with its
-/// position: an instruction that is skipped could hide a synchronisation (PG30). Linear in the text; nesting is limited.
+/// Parses PTX text (PTX ISA 7 to 9, nvcc and LLVM dialects: ptx.md sections 3-5). Every statement is read or
+/// refused with its position: an instruction that is skipped could hide a synchronisation (PG30). Linear in
+/// the text; nesting is limited.
 Result<Module> parse(std::string_view text, std::string path);
 
 /// Reads and parses a file.
