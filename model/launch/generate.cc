@@ -102,7 +102,7 @@ struct FloatFormat {
       kept >>= drop;
       const uint64_t rest = magnitude - (kept << drop);
       const uint64_t half = uint64_t{1} << (drop - 1);
-      if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
+      kept += uint64_t{rest + (kept & 1) > half};  // no branch: it would be mispredicted half the time
     }
     // The hidden bit adds one to the exponent field, and so does a carry out of the significand.
     if (below == 0) kept += static_cast<uint64_t>(exponent + bias() - 1) << significand_bits;
