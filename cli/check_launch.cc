@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/check_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "checker/check.h"
+#include "cli/terminal.h"
+#include "cli/trace_class.h"
+#include "sim/launch_run.h"
+#include "sim/program.h"
+
+namespace turnstile::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// CTAs whose traces are held in memory at one time.
+constexpr uint64_t batch_size = 8;
+
+std::string cta_name(const Trace& trace) {
+  return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
+}
+
+/// Folds one trace into the outcome: checked if it is the first of its class. Says which CTA shows a finding,
+/// where there are several.
+class Folder {
+ public:
+  Folder(CheckOutcome& outcome, const CheckOptions& options) : outcome_(outcome), options_(options) {}
+
+  void add(const Trace& trace) {
+    outcome_.warps = std::max(outcome_.warps, trace.warps);
+    ++outcome_.ctas_run;
+    summaries_.push_back(summarize_global(trace));
+    const auto [at, is_new] = members_.emplace(trace_class(trace), 0);
+    ++at->second;
+    if (!is_new) return;
+    ++outcome_.classes;
+    Report part = check(trace, options_);
+    if (outcome_.launch.cta_count() > 1)
+      for (Diagnostic& d : part.diagnostics) d.facts.push_back(fmt::format("seen in {}", cta_name(trace)));
+    merge_into(outcome_.report, part);
+  }
+
+  void finish() {
+    if (summaries_.size() > 1) {
+      Report between = check_between(summaries_, options_);
+      // The guarantee and the engine are those of the traces; this part only adds its findings.
+      between.events = 0;
+      merge_into(outcome_.report, between);
+    }
+  }
+
+ private:
+  CheckOutcome& outcome_;
+  const CheckOptions& options_;
+  std::map<TraceClass, uint64_t> members_;
+  std::vector<GlobalAccessSummary> summaries_;
+};
+
+void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
+
+}  // namespace
+
+Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limits,
+                                  const CheckProgress& progress) {
+  CheckOutcome outcome;
+  outcome.launch = launch;
+  Clock::time_point start = Clock::now();
+  const Result<sim::ProgramHandle> program = sim::load_program(launch);
+  if (!program) return tl::unexpected(program.error());
+  outcome.target = (*program)->module.target;
+  outcome.execute_seconds = since(start);
+
+  CheckOptions options;
+  options.strict_war_fence = limits.strict;
+  Folder folder(outcome, options);
+  const uint64_t total = launch.cta_count();
+  const uint64_t wanted = limits.ctas == 0 ? total : std::min(limits.ctas, total);
+  for (uint64_t first = 0; first < wanted && !interrupted(); first += batch_size) {
+    sim::RunOptions run_options;
+    run_options.domain = sim::Domain::control;
+    for (uint64_t cta = first; cta < std::min(first + batch_size, wanted); ++cta)
+      run_options.ctas.push_back(static_cast<uint32_t>(cta));
+    start = Clock::now();
+    const Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
+    if (!run) return tl::unexpected(run.error());
+    outcome.execute_seconds += since(start);
+    start = Clock::now();
+    for (const Trace& trace : run->traces) folder.add(trace);
+    outcome.check_seconds += since(start);
+    if (progress) progress(outcome.ctas_run, wanted);
+  }
+  start = Clock::now();
+  folder.finish();
+  outcome.check_seconds += since(start);
+
+  if (interrupted())
+    add_reason(outcome.report,
+               fmt::format("stopped by the user after {} of {} CTAs", outcome.ctas_run, wanted));
+  else if (wanted < total)
+    add_reason(outcome.report, fmt::format("only {} of {} CTAs were executed (--ctas)", wanted, total));
+  if (limits.strict)
+    for (Diagnostic& d : outcome.report.diagnostics) d.severity = Severity::error;
+  conclude(outcome.report);
+  return outcome;
+}
+
+}  // namespace turnstile::cli

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/render_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <vector>
+
+#include "cli/launch_options.h"
+
+namespace turnstile::cli {
+
+namespace {
+
+/// "  --> gemm.cu:141   mbarrier_wait(...);", with `said` on a line of its own below, under the code.
+std::string render_place(const SourcePosition& position, const std::string& said, SourceText& source) {
+  const std::string place = position_text(position);
+  const std::string head = fmt::format("  --> {}   ", place);
+  const std::string indent = fmt::format("      |{:{}}", "", head.size() > 7 ? head.size() - 7 : 1);
+  std::string out = wrapped(head, indent, source.line(position));
+  if (!said.empty()) out += wrapped(indent, indent, said);
+  return out;
+}
+
+std::string dims(const Dim3& d) {
+  if (d[2] != 1) return fmt::format("{}x{}x{}", d[0], d[1], d[2]);
+  if (d[1] != 1) return fmt::format("{}x{}", d[0], d[1]);
+  return fmt::format("{}", d[0]);
+}
+
+uint64_t findings_of(const Report& report, std::initializer_list<FindingClass> classes) {
+  uint64_t n = 0;
+  for (const Diagnostic& d : report.diagnostics)
+    if (d.severity == Severity::error &&
+        std::find(classes.begin(), classes.end(), d.finding_class) != classes.end())
+      ++n;
+  return n;
+}
+
+/// One row of the table. What a clean verdict means may be claimed only where the verdict is clean.
+std::string aspect(const Report& report, std::string_view name, std::string_view good,
+                   std::string_view meaning, std::initializer_list<FindingClass> classes,
+                   const Style& style) {
+  const uint64_t n = findings_of(report, classes);
+  if (n != 0) return fmt::format("  {:<11} {}\n", name, style.error(counted(n, "finding")));
+  if (report.verdict != Verdict::clean) return fmt::format("  {:<11} no finding\n", name);
+  return fmt::format("  {:<11} {}{:{}}{}\n", name, style.good(good), "", 10 - good.size(), meaning);
+}
+
+std::string verdict_line(const CheckOutcome& outcome, const Style& style) {
+  const Report& report = outcome.report;
+  const std::string time = seconds_text(outcome.execute_seconds + outcome.check_seconds);
+  std::string word(verdict_name(report.verdict));
+  std::string rest;
+  switch (report.verdict) {
+    case Verdict::clean:
+      rest = fmt::format(": {}", report.guarantee);
+      break;
+    case Verdict::finding: {
+      word = findings_text(report);
+      break;
+    }
+    case Verdict::inconclusive:
+      rest = fmt::format(": {} above", counted(report.inconclusive.size(), "reason"));
+      break;
+  }
+  const std::string line = spread(word + rest, time);
+  const std::string painted = report.verdict == Verdict::clean     ? style.good(word)
+                              : report.verdict == Verdict::finding ? style.error(word)
+                                                                   : style.warning(word);
+  return painted + line.substr(word.size()) + "\n";
+}
+
+std::string traced_line(const CheckOutcome& outcome) {
+  const Report& report = outcome.report;
+  const uint64_t total = outcome.launch.cta_count();
+  const std::string run = outcome.ctas_run == total
+                              ? counted(total, "CTA")
+                              : fmt::format("{} of {}", grouped(outcome.ctas_run), counted(total, "CTA"));
+  const std::string classes =
+      fmt::format("{} in {}{}", run, counted(outcome.classes, "class"),
+                  outcome.ctas_run > 1 && outcome.classes == 1 ? " (same control flow)" : "");
+  return spread(fmt::format("  {:<11} {:<42} {}, {}", "traced", classes, counted(outcome.warps, "warp"),
+                            counted(report.events, "event")),
+                seconds_text(outcome.execute_seconds)) +
+         "\n";
+}
+
+std::string table(const CheckOutcome& outcome, const Style& style) {
+  const Report& r = outcome.report;
+  using F = FindingClass;
+  std::string out = traced_line(outcome);
+  out += aspect(r, "hangs", "none", "every wait is answered, in every schedule", {F::hang}, style);
+  out += aspect(r, "races", "none",
+                fmt::format("{} byte-range accesses, all ordered and visible", rounded(r.accesses)),
+                {F::race, F::proxy_fence, F::stale}, style);
+  out += aspect(r, "protocol", "ok",
+                fmt::format("{}, {} completed; nobody can be lapped", counted(r.barriers, "mbarrier"),
+                            counted(r.phases, "phase")),
+                {F::overtaken, F::barrier_protocol, F::resource}, style);
+  out += aspect(r, "drained", "ok", "asynchronous work completes before exit", {F::lifetime}, style);
+  out += aspect(r, "operands", "ok", "addresses in bounds and aligned; registers of pending wgmma untouched",
+                {F::memory, F::register_hazard}, style);
+  std::string unseen;
+  for (const std::string& s : r.not_examined) unseen += (unseen.empty() ? "" : "; ") + s;
+  if (!unseen.empty()) out += wrapped("  not seen    ", "              ", unseen);
+  return out;
+}
+
+}  // namespace
+
+std::string render_diagnostic(const Diagnostic& d, SourceText& source, const Style& style) {
+  const bool is_error = d.severity == Severity::error;
+  const std::string head =
+      fmt::format("{}[{}]", is_error ? "error" : "lint", finding_class_name(d.finding_class));
+  std::string out = wrapped(head + ": ", "  ", d.message);
+  out = (is_error ? style.error(head) : style.warning(head)) + out.substr(head.size());
+  if (!d.where.file.empty()) out += render_place(d.where, d.label, source);
+  for (const Note& side : d.sides) {
+    if (side.position.file.empty())
+      out += wrapped("  = ", "    ", side.text);
+    else
+      out += render_place(side.position, side.text, source);
+  }
+  for (const std::string& fact : d.facts) out += wrapped("  = ", "    ", fact);
+  if (!d.witness.empty()) {
+    out += fmt::format("  {}schedule that shows it:\n", d.witness_is_shortest ? "shortest " : "");
+    for (size_t i = 0; i < d.witness.size(); ++i)
+      out += wrapped(fmt::format("    {:>3}. ", i + 1), "         ", d.witness[i]);
+  }
+  if (!d.help.empty()) out += wrapped("  help: ", "        ", d.help);
+  const std::string times = d.occurrences > 1 ? fmt::format("seen {} times", grouped(d.occurrences)) : "";
+  const std::string rule =
+      d.rule.empty() ? "" : fmt::format("rule {} (turnstile check --explain {})", d.rule, d.rule);
+  if (!times.empty() || !rule.empty())
+    out += style.faint(fmt::format("  {}{}{}", rule, !rule.empty() && !times.empty() ? "   " : "", times)) +
+           "\n";
+  return out;
+}
+
+std::string render_inconclusive(const Note& reason, SourceText& source, const Style& style) {
+  const std::string head = "inconclusive";
+  const std::string first = reason.text.substr(0, reason.text.find('\n'));
+  std::string out = style.warning(head) + wrapped(head + ": ", "  ", first).substr(head.size());
+  if (!reason.position.file.empty()) out += render_place(reason.position, "", source);
+  // Further lines of a reason say what to do.
+  if (first.size() < reason.text.size())
+    out += wrapped("  help: ", "        ", reason.text.substr(first.size() + 1));
+  return out;
+}
+
+std::string render_launch_line(const Launch& launch, const std::string& target) {
+  const std::string name = launch.entry + (target.empty() ? "" : "  " + target);
+  const std::string vars = vars_text(launch);
+  const std::string what = launch.case_name.empty() ? vars : fmt::format("{}: {}", launch.case_name, vars);
+  return wrapped("", "  ",
+                 fmt::format("{}  grid {}  cluster {}  {} threads   {}", name, dims(launch.grid),
+                             dims(launch.cluster), launch.threads(), what));
+}
+
+std::string findings_text(const Report& report) {
+  std::vector<std::pair<std::string_view, uint64_t>> by_class;
+  uint64_t errors = 0;
+  uint64_t lints = 0;
+  for (const Diagnostic& d : report.diagnostics) {
+    if (d.severity == Severity::lint) {
+      ++lints;
+      continue;
+    }
+    ++errors;
+    const std::string_view name = finding_class_name(d.finding_class);
+    auto at = std::find_if(by_class.begin(), by_class.end(),
+                           [&](const auto& entry) { return entry.first == name; });
+    if (at == by_class.end())
+      by_class.emplace_back(name, 1);
+    else
+      ++at->second;
+  }
+  std::string classes;
+  for (const auto& [name, n] : by_class) {
+    classes += classes.empty() ? "" : ", ";
+    classes += by_class.size() == 1 ? std::string(name) : fmt::format("{} {}", n, name);
+  }
+  std::string out = counted(errors, "finding");
+  if (!classes.empty()) out += fmt::format(" ({})", classes);
+  if (lints != 0) out += ", " + counted(lints, "lint");
+  return out;
+}
+
+std::string render_check(const CheckOutcome& outcome, SourceText& source, const Style& style, bool quiet) {
+  const Report& report = outcome.report;
+  std::string out;
+  if (!quiet) {
+    const std::string line = render_launch_line(outcome.launch, outcome.target);
+    const size_t name = std::min(line.size(), outcome.launch.entry.size());
+    out += style.strong(line.substr(0, name)) + line.substr(name);
+  }
+  for (const Diagnostic& d : report.diagnostics) {
+    if (quiet && d.severity == Severity::lint) continue;
+    out += render_diagnostic(d, source, style) + "\n";
+  }
+  for (const Note& reason : report.inconclusive)
+    out += render_inconclusive(reason, source, style) + (quiet ? "" : "\n");
+  if (quiet) return out;
+  out += table(outcome, style);
+  return out + verdict_line(outcome, style);
+}
+
+}  // namespace turnstile::cli

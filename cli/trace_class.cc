@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/trace_class.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace turnstile::cli {
+
+namespace {
+
+/// Two independent multiply-xorshift lanes (the finaliser of MurmurHash3).
+class Hash {
+ public:
+  void add(uint64_t value) {
+    a_ = mix(a_ ^ value, 0xff51afd7ed558ccd);
+    b_ = mix(b_ + std::rotl(value, 32), 0xc4ceb9fe1a85ec53);
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    for (size_t i = 0; i < text.size(); i += 8) {
+      uint64_t word = 0;
+      for (size_t k = i; k < std::min(i + 8, text.size()); ++k)
+        word = word << 8 | static_cast<unsigned char>(text[k]);
+      add(word);
+    }
+  }
+  TraceClass value() const { return {a_, b_}; }
+
+ private:
+  static uint64_t mix(uint64_t x, uint64_t factor) {
+    x *= factor;
+    x ^= x >> 33;
+    return x * 0x9fb21c651e98df25 ^ x >> 29;
+  }
+  uint64_t a_ = 0x9ae16a3b2f90404f;
+  uint64_t b_ = 0xc3a5c85c97cb3127;
+};
+
+/// Beyond this many ranges the places in global memory are hashed as they are: still correct, only more
+/// classes.
+constexpr uint64_t most_ranges = 4'000'000;
+
+/// Renames addresses of one allocation by their order, so that only overlap is left.
+class Renaming {
+ public:
+  void note(const ByteRange& range) {
+    for (uint64_t i = 0; i < range.count; ++i) {
+      points_.push_back(range.begin + i * range.stride);
+      points_.push_back(range.end + i * range.stride);
+    }
+  }
+  void close() {
+    std::sort(points_.begin(), points_.end());
+    points_.erase(std::unique(points_.begin(), points_.end()), points_.end());
+  }
+  uint64_t operator()(uint64_t address) const {
+    return static_cast<uint64_t>(std::lower_bound(points_.begin(), points_.end(), address) - points_.begin());
+  }
+
+ private:
+  std::vector<uint64_t> points_;
+};
+
+bool touches_memory(const Event& e) {
+  return e.kind == EventKind::access || e.kind == EventKind::async_access;
+}
+
+/// The allocations of global memory that the trace writes, with their renamings; empty renamings if there are
+/// too many ranges.
+std::map<uint32_t, Renaming> rename_written(const Trace& trace) {
+  std::map<uint32_t, Renaming> renamings;
+  for (const Event& e : trace.events)
+    if (touches_memory(e) && e.has(Event::write) && trace.footprints[e.footprint].space == Space::global)
+      renamings.try_emplace(trace.footprints[e.footprint].allocation);
+  uint64_t total = 0;
+  for (const Footprint& f : trace.footprints) {
+    if (f.space != Space::global || !renamings.contains(f.allocation)) continue;
+    for (uint32_t i = 0; i < f.range_count; ++i) total += trace.ranges[f.first_range + i].count;
+  }
+  if (total > most_ranges) return renamings;
+  for (const Footprint& f : trace.footprints) {
+    const auto at = f.space == Space::global ? renamings.find(f.allocation) : renamings.end();
+    if (at == renamings.end()) continue;
+    for (uint32_t i = 0; i < f.range_count; ++i) at->second.note(trace.ranges[f.first_range + i]);
+  }
+  for (auto& [allocation, renaming] : renamings) renaming.close();
+  return renamings;
+}
+
+void add_range(Hash& hash, const ByteRange& range) {
+  hash.add(range.begin);
+  hash.add(range.end);
+  hash.add(range.stride);
+  hash.add(range.count);
+}
+
+void add_renamed(Hash& hash, const ByteRange& range, const Renaming& renaming, bool by_order) {
+  if (!by_order) return add_range(hash, range);
+  for (uint64_t i = 0; i < range.count; ++i) {
+    hash.add(renaming(range.begin + i * range.stride));
+    hash.add(renaming(range.end + i * range.stride));
+  }
+}
+
+void add_footprints(Hash& hash, const Trace& trace) {
+  const std::map<uint32_t, Renaming> renamings = rename_written(trace);
+  const bool by_order = std::any_of(renamings.begin(), renamings.end(),
+                                    [](const auto& entry) { return entry.second(UINT64_MAX) != 0; });
+  for (const Footprint& f : trace.footprints) {
+    hash.add(static_cast<uint64_t>(f.space));
+    hash.add(f.allocation);
+    const bool shared = f.space == Space::shared;
+    const auto renaming = shared ? renamings.end() : renamings.find(f.allocation);
+    if (!shared && renaming == renamings.end()) continue;
+    hash.add(f.range_count);
+    for (uint32_t i = 0; i < f.range_count; ++i) {
+      const ByteRange& range = trace.ranges[f.first_range + i];
+      if (shared)
+        add_range(hash, range);
+      else
+        add_renamed(hash, range, renaming->second, by_order);
+    }
+  }
+}
+
+void add_event(Hash& hash, const Event& e) {
+  hash.add(static_cast<uint64_t>(e.kind) | uint64_t{e.flags} << 8 | uint64_t{e.agent.v} << 16 |
+           uint64_t{e.place} << 32);
+  hash.add(uint64_t{e.object} | uint64_t{e.count} << 32);
+  if (touches_memory(e)) hash.add(e.footprint);
+  hash.add(e.bytes);
+  hash.add(e.generation);
+}
+
+void add_tables(Hash& hash, const Trace& trace) {
+  hash.add(trace.warps);
+  hash.add(trace.registers_per_thread);
+  for (const AgentInfo& a : trace.agents) hash.add(uint64_t{a.cta} | uint64_t{a.warp} << 16);
+  for (const BarrierInfo& b : trace.barriers) {
+    hash.add(b.cta);
+    hash.add(b.address);
+  }
+  for (const QueueInfo& q : trace.queues)
+    hash.add(static_cast<uint64_t>(q.kind) | uint64_t{q.cta} << 8 | uint64_t{q.warp} << 24 |
+             uint64_t{q.lane} << 40);
+  for (const AsyncOp& op : trace.ops) {
+    hash.add(static_cast<uint64_t>(op.kind) | uint64_t{op.issuer.v} << 8 | uint64_t{op.place} << 32);
+    hash.add(uint64_t{op.barrier} | uint64_t{op.queue} << 32);
+    hash.add(op.bytes);
+    hash.add(op.group);
+  }
+}
+
+/// How the execution ended. Messages hold addresses, so that faults fall into classes of their own; that is
+/// fine.
+void add_end(Hash& hash, const Trace& trace) {
+  for (const Blocked& b : trace.blocked) {
+    hash.add(uint64_t{b.agent.v} | uint64_t{b.place} << 32);
+    hash.add(static_cast<uint64_t>(b.on) | uint64_t{b.object} << 32);
+    hash.add(b.count);
+  }
+  for (const AgentId& a : trace.live_pollers) hash.add(a.v);
+  for (const Fault& f : trace.faults) {
+    hash.add(uint64_t{f.agent.v} | uint64_t{f.place} << 32);
+    hash.add(f.rule);
+    hash.add(f.message);
+  }
+  for (const Unknown& u : trace.unknowns) {
+    hash.add(u.place);
+    hash.add(u.message);
+  }
+}
+
+}  // namespace
+
+TraceClass trace_class(const Trace& trace) {
+  Hash hash;
+  // Sizes first, so that no two tables can be read as one another.
+  for (size_t size :
+       {trace.agents.size(), trace.barriers.size(), trace.queues.size(), trace.footprints.size(),
+        trace.ops.size(), trace.events.size(), trace.blocked.size(), trace.live_pollers.size(),
+        trace.faults.size(), trace.unknowns.size(), trace.places.size()})
+    hash.add(size);
+  add_tables(hash, trace);
+  add_footprints(hash, trace);
+  for (const Event& e : trace.events) add_event(hash, e);
+  add_end(hash, trace);
+  return hash.value();
+}
+
+}  // namespace turnstile::cli

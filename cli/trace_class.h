@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "model/trace.h"
+
+namespace turnstile::cli {
+
+using TraceClass = std::array<uint64_t, 2>;
+
+/// Two traces of one class get the same report from check(), up to the names of CTAs: the same agents did the
+/// same in the same order, and their accesses to global memory overlap in the same way, wherever the memory
+/// lies. Global memory that a trace only reads does not count: no two of its accesses conflict. A 128-bit
+/// hash; equal by chance with probability 2^-128. Cost: linear in events, n log n in ranges of written global
+/// memory.
+TraceClass trace_class(const Trace& trace);
+
+}  // namespace turnstile::cli
