@@ -36,6 +36,7 @@ Conversion conversion_of(TensorCoreRounding rho) {
 /// formula.
 std::int64_t aligned_term(bool negative, std::uint64_t significand, int exponent, int fraction_bits,
                           int unit) {
+  if (significand == 0) return 0;
   const int shift = exponent - fraction_bits - unit;
   std::uint64_t magnitude = 0;
   if (shift >= 0)
