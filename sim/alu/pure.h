@@ -25,6 +25,9 @@ enum class PermuteMode : uint8_t { index, f4e, b4e, rc8, ecl, ecr, rc16 };
 /// What testp asks of a float; zeros count as normal.
 enum class NumberTest : uint8_t { finite, infinite, number, notanumber, normal, subnormal };
 
+/// Formats of fewer than 8 bits, in cvt only.
+enum class MinifloatType : uint8_t { e2m1, e2m3, e3m2 };
+
 /// Modifiers of one instruction, decoded once. A lane function reads only what its form uses.
 struct PureConfig {
   uint8_t bits = 32;             ///< width of one element of the operation's type
@@ -36,19 +39,20 @@ struct PureConfig {
   ElementType type = ElementType::f32;         ///< float type of the operation or of the result
   ElementType source_type = ElementType::f32;  ///< float type of the sources, where it differs
   Rounding rounding = Rounding::nearest_even;
-  bool round_integral = false;  ///< cvt .rni .rzi .rmi .rpi between floats
-  bool ftz = false;             ///< flush subnormal inputs and results to signed zero
-  bool saturate = false;        ///< .sat: integers clamp to the type, floats to [0, 1] with NaN giving +0
+  bool ftz = false;       ///< flush subnormal inputs and results to signed zero
+  bool saturate = false;  ///< .sat: integers clamp to the type, floats to [0, 1] with NaN giving +0
   bool satfinite = false;
   bool relu = false;
   bool nan = false;                     ///< min, max .NaN: a NaN operand wins
-  bool xorsign_abs = false;             ///< min, max .xorsign.abs
+  bool absolute = false;                ///< min, max .abs: magnitudes are compared
+  bool xorsign = false;                 ///< min, max .xorsign.abs: sign of the result is the xor of the signs
   bool wrap = false;                    ///< shf .wrap; otherwise .clamp
   bool shiftamt = false;                ///< bfind .shiftamt
   Comparison compare = Comparison::eq;  ///< setp, set; lo, ls, hi, hs are lt, le, gt, ge of unsigned types
   BoolOp bool_op = BoolOp::none;
   PermuteMode permute = PermuteMode::index;
   NumberTest test = NumberTest::finite;
+  MinifloatType minifloat = MinifloatType::e2m1;
 };
 
 /// `inputs` holds the sources as zero-extended register bits, `PureOp::inputs` of them in operand order
