@@ -2,25 +2,18 @@
 //
 // C[M,N] = A[M,K] * B[N,K]^T for sm_90a: bf16 in, f32 sums, bf16 out; a persistent, warp-specialised GEMM.
 //
-// Roles     warps 0-3: producer; one lane of warp 0 issues every TMA load, the others only give their
-// registers away.
-//           warps 4-7, 8-11: two consumers, each 64 rows x 256 columns of the 128 x 256 tile, wgmma
-//           m64n256k16.
-// Ring      kStages stages of A 128x64 and B 256x64, K-major, SWIZZLE_128B. full[s]: one arrival (with the
-// bytes expected, MB24)
-//           plus the bytes of both copies. empty[s]: one arrival of each consumer.
-// Phases    stage and phase run on across tiles in every role; the phase flips when the stage wraps. A fresh
-// barrier lets
-//           parity 1 pass (W2), so the producer starts with phase 1 and the consumers with phase 0.
-// Release   a stage is released when wgmma_wait<1> has proved the group that read it complete, one k tile
-// later (WG4). Epilogue  64 columns at a time through two staging buffers of each consumer: the thread that
-// issued the store from a buffer waits until
-//           it was read (BK2), all threads write it, each fences its own writes (PX1), a barrier, one TMA
-//           store. One bulk group a chunk, stored or not, so that wait_group.read<1> always names the store
-//           before the last.
-// Bits      k ascends in one accumulator, for every shape: the bits of a row do not depend on M, on the grid
-// or on the tile's place. Mutants   -DMUTANT=name builds the kernel with one fault; mutants.toml says what
-// each must be found to do.
+// Roles: warps 0-3 are the producer, of which one lane of warp 0 issues every TMA load and the others only
+// give registers away; warps 4-7 and 8-11 are two consumers, each with 64 x 256 of the 128 x 256 tile.
+// Barriers: full[s] counts one arrival, which also expects the bytes (MB24), and the bytes of both copies;
+// empty[s] counts one arrival of each consumer. Stage s holds A 128 x 64 and B 256 x 64, SWIZZLE_128B.
+// Phases: stage and phase run on across tiles in every role; the phase flips when the stage wraps. A fresh
+// barrier lets parity 1 pass (W2): the producer starts with phase 1, the consumers with phase 0.
+// Release: one k tile late, when wgmma_wait<1> has shown that the group which read the stage is done (WG4).
+// Epilogue: 64 columns at a time through two staging buffers. The thread that issued the store from a buffer
+// waits until it was read (BK2), all threads write it and fence their own writes (PX1), a barrier, one store.
+// Every chunk commits one bulk group, stored or not, so that `read<1>` always means the chunk before the
+// last. Bits: k ascends in one accumulator for every shape: a row's bits depend neither on M nor on the grid.
+// Mutants: -DMUTANT=name builds the kernel with one fault; mutants.toml says what must be found in each.
 #include <cstdint>
 
 enum class Mutant {
@@ -284,8 +277,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const uint32_t barrier_threads =
       kMutant == Mutant::bar_count && consumer == 0 ? 2 * kGroupThreads : kGroupThreads;
   const uint32_t staging = base + kOffsetStaging + consumer * 2 * kChunkBytes;
-  // Accumulators 4j..4j+3 hold columns 8j + 2 (lane % 4) and the next, rows `row` and row + 8 of this
-  // consumer's 64.
+  // Accumulators 4j..4j+3 hold columns 8j + 2 (lane % 4) and the next of rows `row` and row + 8.
   const uint32_t row = thread / 32 * 16 + thread % 32 / 4;
   const uint32_t row_address = row * 128 + thread % 4 * 4, row_swizzle = row % 8 * 16;
 
@@ -309,8 +301,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const uint64_t b = wgmma_descriptor(base + kOffsetB + stage * kBytesB);
       wgmma_fence();  // WG1
 #pragma unroll
-      for (uint32_t step = 0; step < kTileK / 16;
-           ++step) {  // 16 columns are 32 bytes, 2 units of the descriptor
+      for (uint32_t step = 0; step < kTileK / 16; ++step) {  // 16 columns: 32 bytes, 2 descriptor units
         wgmma_m64n256k16(d, a + 2 * step, b + 2 * step, step > 0 || k > 0);
       }
       wgmma_commit();
