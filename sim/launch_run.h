@@ -17,23 +17,25 @@ struct Program;  // decoded kernel: sim/program.h
 
 /// What a floating-point value is during a run (design.md section 3).
 enum class Domain : uint8_t {
-  control,     ///< not computed: only integers, predicates, addresses and synchronisation; enough for every verdict about schedules
+  control,     ///< not computed: only integers, predicates, addresses and synchronisation; enough for every
+               ///< verdict about schedules
   bits,        ///< exact bits
   provenance,  ///< the 128-bit hash of the expression that made it (design.md section 5)
 };
 
 struct RunOptions {
   Domain domain = Domain::control;
-  std::vector<uint32_t> ctas;            ///< linear CTA numbers (x fastest); empty: all
-  uint64_t step_limit = 200'000'000;     ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
-  uint64_t event_limit = 50'000'000;     ///< events per CTA, likewise
+  std::vector<uint32_t> ctas;  ///< linear CTA numbers (x fastest); empty: all
+  uint64_t step_limit =
+      200'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
+  uint64_t event_limit = 50'000'000;  ///< events per CTA, likewise
 };
 
 struct RunResult {
-  std::vector<Trace> traces;                      ///< one per CTA run, in the order of RunOptions::ctas
-  std::vector<std::vector<std::byte>> buffers;    ///< after the launch, by buffer number; bits domain only
-  uint64_t instructions = 0;                      ///< warp instructions executed
-  std::vector<std::string> not_predicted;         ///< operations without an exact model that were met (bits domain)
+  std::vector<Trace> traces;                    ///< one per CTA run, in the order of RunOptions::ctas
+  std::vector<std::vector<std::byte>> buffers;  ///< after the launch, by buffer number; bits domain only
+  uint64_t instructions = 0;                    ///< warp instructions executed
+  std::vector<std::string> not_predicted;  ///< operations without an exact model that were met (bits domain)
 };
 
 struct ProgramDeleter {
@@ -41,12 +43,13 @@ struct ProgramDeleter {
 };
 using ProgramHandle = std::unique_ptr<Program, ProgramDeleter>;
 
-/// Parses and decodes the kernel of a launch and binds its parameters. An instruction that is not implemented is an Error with file,
-/// line and mnemonic (ptx.md PG30): it is never skipped.
+/// Parses and decodes the kernel of a launch and binds its parameters. An instruction that is not implemented
+/// is an Error with file, line and mnemonic (ptx.md PG30): it is never skipped.
 Result<ProgramHandle> load_program(const Launch& launch);
 
-/// Executes CTAs one after the other, each under one fixed schedule (warps in bursts, copies land when nothing else can move). A fault
-/// of the kernel (out of bounds, barrier misuse) ends its CTA and stands in its Trace; an Error is a fault of the input.
+/// Executes CTAs one after the other, each under one fixed schedule (warps in bursts, copies land when
+/// nothing else can move). A fault of the kernel (out of bounds, barrier misuse) ends its CTA and stands in
+/// its Trace; an Error is a fault of the input.
 Result<RunResult> run_launch(const Program& program, const Launch& launch, const RunOptions& options);
 
 }  // namespace turnstile::sim

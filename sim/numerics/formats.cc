@@ -118,6 +118,19 @@ std::uint64_t canonical_nan(ElementType type) {
     case ElementType::e4m3:
     case ElementType::e5m2:
       return 0x7fu;
+    case ElementType::b8:
+    case ElementType::u8:
+    case ElementType::s8:
+    case ElementType::b16:
+    case ElementType::u16:
+    case ElementType::s16:
+    case ElementType::b32:
+    case ElementType::u32:
+    case ElementType::s32:
+    case ElementType::b64:
+    case ElementType::u64:
+    case ElementType::s64:
+      break;  // no floating-point format
   }
   return 0;
 }

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 
+#include "model/launch/generate.h"
+
 namespace turnstile {
 
-/// Number formats whose words the numeric layer reads and writes. A word is always held right-aligned in an
-/// unsigned integer; tf32 is a 32-bit word laid out as f32 whose low 13 bits are ignored on reading and zero
-/// on writing (numerics.md T1).
-enum class ElementType : std::uint8_t { f64, f32, tf32, f16, bf16, e4m3, e5m2 };
+// The numeric layer reads and writes words of the floating-point ElementTypes. A word is always held
+// right-aligned in an unsigned integer; tf32 is a 32-bit word laid out as f32 whose low 13 bits are ignored
+// on reading and zero on writing (numerics.md T1).
 
 /// Rounding of an exact value to a format: PTX .rn, .rna, .rz, .rp, .rm in this order.
 enum class Rounding : std::uint8_t { nearest_even, nearest_away, toward_zero, up, down };
@@ -55,6 +56,19 @@ constexpr FormatShape shape_of(ElementType type) {
       return {4, 3, 0, true};
     case ElementType::e5m2:
       return {5, 2};
+    case ElementType::b8:
+    case ElementType::u8:
+    case ElementType::s8:
+    case ElementType::b16:
+    case ElementType::u16:
+    case ElementType::s16:
+    case ElementType::b32:
+    case ElementType::u32:
+    case ElementType::s32:
+    case ElementType::b64:
+    case ElementType::u64:
+    case ElementType::s64:
+      break;  // no floating-point format
   }
   return {};
 }

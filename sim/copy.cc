@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/copy.h"
+
+#include <algorithm>
+
+#include "sim/cta.h"
+
+namespace turnstile::sim {
+
+std::vector<BoxRow> box_rows(const TensorMap& map, std::span<const int64_t> coordinates) {
+  const size_t rank = map.dims.size();
+  const auto element = static_cast<int64_t>(element_bytes(map.type));
+  const auto inner = static_cast<int64_t>(map.box[0]);
+  const int64_t first = std::max<int64_t>(coordinates[0], 0);
+  const int64_t last = std::min<int64_t>(coordinates[0] + inner, static_cast<int64_t>(map.dims[0]));
+  size_t rows = 1;
+  for (size_t d = 1; d < rank; ++d) rows *= map.box[d];
+
+  std::vector<BoxRow> out;
+  out.reserve(rows);
+  std::vector<uint32_t> index(rank, 0);
+  for (size_t r = 0; r < rows; ++r) {
+    BoxRow row;
+    row.box_offset = static_cast<uint32_t>(static_cast<int64_t>(r) * inner * element);
+    bool inside = last > first;
+    int64_t offset = static_cast<int64_t>(map.offset) + first * element;
+    for (size_t d = 1; d < rank; ++d) {
+      const int64_t c = coordinates[d] + index[d];
+      inside = inside && c >= 0 && c < static_cast<int64_t>(map.dims[d]);
+      offset += c * static_cast<int64_t>(map.strides[d - 1]);
+    }
+    if (inside) {
+      row.global = static_cast<uint64_t>(offset);
+      row.skip = static_cast<uint32_t>((first - coordinates[0]) * element);
+      row.bytes = static_cast<uint32_t>((last - first) * element);
+    }
+    out.push_back(row);
+    for (size_t d = 1; d < rank; ++d) {
+      if (++index[d] < map.box[d]) break;
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
+namespace {
+
+/// The global side as strided ranges: rows that follow each other at one stride are one range.
+std::vector<ByteRange> global_ranges(const std::vector<BoxRow>& rows) {
+  std::vector<ByteRange> out;
+  for (const BoxRow& r : rows) {
+    if (r.bytes == 0) continue;
+    if (!out.empty()) {
+      ByteRange& last = out.back();
+      const uint64_t width = last.end - last.begin;
+      const uint64_t stride = r.global - last.begin;
+      if (width == r.bytes &&
+          (last.count == 1 ? r.global >= last.end : r.global == last.begin + last.stride * last.count)) {
+        if (last.count == 1) last.stride = stride;
+        ++last.count;
+        continue;
+      }
+    }
+    out.push_back({r.global, r.global + r.bytes, 0, 1});
+  }
+  return out;
+}
+
+void fill_out_of_bounds(const TensorMap& map, ByteRun& row) {
+  // PTX 5.5.3.3: zero, or for floats NaN; the NaN of the fill is all ones below the sign in each format that
+  // has one.
+  std::fill(row.known.begin(), row.known.end(), uint8_t{1});
+  std::fill(row.value.begin(), row.value.end(), uint8_t{0});
+  if (map.fill == OutOfBoundsFill::zero) return;
+  const size_t bytes = element_bytes(map.type);
+  for (size_t i = 0; i < row.value.size(); ++i) row.value[i] = (i % bytes) + 1 == bytes ? 0x7f : 0xff;
+}
+
+/// Shared addresses of the 16-byte chunks of a dense box row; TMA swizzles by address bits.
+template <typename Visit>
+void for_each_chunk(const TensorMap& map, uint32_t base, const BoxRow& row, uint32_t row_bytes, Visit visit) {
+  for (uint32_t at = 0; at < row_bytes; at += 16) {
+    const uint32_t bytes = std::min<uint32_t>(16, row_bytes - at);
+    visit(swizzled(map.swizzle, base + row.box_offset + at), at, bytes);
+  }
+}
+
+}  // namespace
+
+CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
+  const TensorMap& map = cta.launch.tensor_maps[copy.map];
+  const std::vector<BoxRow> rows = box_rows(map, {copy.coordinates, map.dims.size()});
+  const auto row_bytes = static_cast<uint32_t>(map.box[0] * element_bytes(map.type));
+  const uint64_t box_bytes = map.box_bytes();
+  const ByteRange whole{copy.shared, copy.shared + box_bytes, 0, 1};
+  CopyEffect effect;
+  const uint32_t on_chip = cta.recorder.footprint(Space::shared, 0, {&whole, 1});
+  std::vector<ByteRange> outside = global_ranges(rows);
+  const bool touches_global = !outside.empty();
+  const uint32_t off_chip = touches_global ? cta.recorder.footprint(Space::global, map.buffer, outside) : 0;
+
+  ByteRun row;
+  row.resize(row_bytes, cta.provenance());
+  if (copy.to_shared) {
+    if (touches_global) effect.reads.push_back(off_chip);
+    effect.writes.push_back(on_chip);
+    if (cta.global.opaque(map.buffer)) {
+      cta.shared.forget(copy.shared, box_bytes);
+      return effect;
+    }
+    for (const BoxRow& r : rows) {
+      fill_out_of_bounds(map, row);
+      if (r.bytes != 0) cta.global.read(map.buffer, r.global, r.bytes, row, r.skip);
+      for_each_chunk(map, copy.shared, r, row_bytes, [&](uint32_t address, uint32_t at, uint32_t bytes) {
+        cta.shared.write(address, at, bytes, row);
+      });
+    }
+    return effect;
+  }
+  effect.reads.push_back(on_chip);
+  if (touches_global) effect.writes.push_back(off_chip);
+  if (cta.global.opaque(map.buffer)) return effect;
+  ByteRun chunk;
+  for (const BoxRow& r : rows) {
+    if (r.bytes == 0) continue;
+    for_each_chunk(map, copy.shared, r, row_bytes, [&](uint32_t address, uint32_t at, uint32_t bytes) {
+      cta.shared.read(address, bytes, chunk);
+      std::copy_n(chunk.value.begin(), bytes, row.value.begin() + at);
+      std::copy_n(chunk.known.begin(), bytes, row.known.begin() + at);
+      if (cta.provenance()) std::copy_n(chunk.cells.begin(), bytes, row.cells.begin() + at);
+    });
+    cta.global.write(map.buffer, r.global, r.bytes, row, r.skip);
+  }
+  return effect;
+}
+
+CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
+  const ByteRange on_chip{copy.shared, copy.shared + copy.bytes, 0, 1};
+  const ByteRange off_chip{copy.offset, copy.offset + copy.bytes, 0, 1};
+  const uint32_t inside = cta.recorder.footprint(Space::shared, 0, {&on_chip, 1});
+  const uint32_t outside = cta.recorder.footprint(Space::global, copy.buffer, {&off_chip, 1});
+  CopyEffect effect;
+  ByteRun run;
+  run.resize(copy.bytes, cta.provenance());
+  if (copy.to_shared) {
+    effect.reads.push_back(outside);
+    effect.writes.push_back(inside);
+    cta.global.read(copy.buffer, copy.offset, copy.bytes, run, 0);
+    cta.shared.write(copy.shared, 0, copy.bytes, run);
+  } else {
+    effect.reads.push_back(inside);
+    effect.writes.push_back(outside);
+    cta.shared.read(copy.shared, copy.bytes, run);
+    cta.global.write(copy.buffer, copy.offset, copy.bytes, run, 0);
+  }
+  return effect;
+}
+
+}  // namespace turnstile::sim

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cta.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "model/must.h"
+#include "sim/copy.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+/// Values of special registers; only those that the launch determines are known (ptx.md 7.18).
+void fill_special(Warp& warp, uint32_t reg, const std::string& name, const Launch& launch, Dim3 position) {
+  const Dim3 block = launch.block;
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const uint32_t thread = warp.index * warp_size + lane;
+    const uint32_t tid[3] = {thread % block[0], thread / block[0] % block[1], thread / (block[0] * block[1])};
+    auto axis = [&](std::string_view prefix) -> int {
+      if (name.size() != prefix.size() + 2 || name.compare(0, prefix.size(), prefix) != 0 ||
+          name[prefix.size()] != '.')
+        return -1;
+      const char c = name.back();
+      return c >= 'x' && c <= 'z' ? c - 'x' : -1;
+    };
+    auto set = [&](uint64_t v) { warp.regs.set(reg, lane, v & 0xffffffff); };
+    if (int a = axis("%tid"); a >= 0) set(tid[a]);
+    if (int a = axis("%ntid"); a >= 0) set(block[static_cast<size_t>(a)]);
+    if (int a = axis("%ctaid"); a >= 0) set(position[static_cast<size_t>(a)]);
+    if (int a = axis("%nctaid"); a >= 0) set(launch.grid[static_cast<size_t>(a)]);
+    if (int a = axis("%clusterid"); a >= 0)
+      set(position[static_cast<size_t>(a)] / launch.cluster[static_cast<size_t>(a)]);
+    if (int a = axis("%nclusterid"); a >= 0)
+      set(launch.grid[static_cast<size_t>(a)] / launch.cluster[static_cast<size_t>(a)]);
+    if (int a = axis("%cluster_ctaid"); a >= 0)
+      set(position[static_cast<size_t>(a)] % launch.cluster[static_cast<size_t>(a)]);
+    if (int a = axis("%cluster_nctaid"); a >= 0) set(launch.cluster[static_cast<size_t>(a)]);
+    if (name == "%laneid") set(lane);
+    if (name == "%warpid") set(warp.index);
+    if (name == "%nwarpid") set(64);
+    if (name == "WARP_SZ") set(warp_size);
+    if (name == "%cluster_ctarank") set(0);
+    if (name == "%cluster_nctarank") set(1);
+    if (name == "%lanemask_eq") set(1u << lane);
+    if (name == "%lanemask_lt") set((1u << lane) - 1);
+    if (name == "%lanemask_le") set((2u << lane) - 1u);
+    if (name == "%lanemask_gt") set(~((2u << lane) - 1u));
+    if (name == "%lanemask_ge") set(~((1u << lane) - 1u));
+    if (name == "%dynamic_smem_size") set(launch.dynamic_shared_bytes);
+  }
+}
+
+std::string role_of(const Launch& launch, uint32_t warp) {
+  auto it = launch.warp_roles.find(warp);
+  return it == launch.warp_roles.end() ? std::string() : it->second;
+}
+
+}  // namespace
+
+Cta::Cta(const Program& p, const Launch& l, GlobalMemory& g, const RunOptions& o, Dim3 where)
+    : program(p),
+      launch(l),
+      global(g),
+      options(o),
+      position(where),
+      recorder(o.event_limit),
+      shared(p.shared_bytes, o.domain == Domain::provenance) {
+  Trace& trace = recorder.trace();
+  trace.kernel = p.entry->name;
+  for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = where[i];
+  trace.places = p.places;
+  trace.registers_per_thread = p.registers_per_thread;
+  for (const Buffer& b : l.buffers) trace.allocation_names.push_back(b.name);
+  for (const std::string& name : p.variable_names) trace.allocation_names.push_back(name);
+  add_shared_names(p, l, trace);
+
+  const uint32_t threads = l.threads();
+  const uint32_t warp_count = (threads + warp_size - 1) / warp_size;
+  trace.warps = warp_count;
+  groups.resize((warp_count + 3) / 4);
+  for (uint32_t w = 0; w < warp_count; ++w) {
+    auto warp = std::make_unique<Warp>(static_cast<uint16_t>(w), p.register_count, provenance());
+    const uint32_t lanes = std::min(warp_size, threads - w * warp_size);
+    warp->started = lanes == warp_size ? all_lanes : (LaneMask{1} << lanes) - 1;
+    warp->fragments.push_back({0, warp->started, false, {}});
+    warp->strands.push_back({warp->started, recorder.take_agent(static_cast<uint16_t>(w), role_of(l, w))});
+    warp->owned_registers = p.registers_per_thread;
+    warp->in_flight.assign(p.register_count, 0);
+    for (auto [reg, value] : p.constants) {
+      for (unsigned lane = 0; lane < warp_size; ++lane) warp->regs.set(reg, lane, value);
+    }
+    for (const auto& [reg, name] : p.specials) fill_special(*warp, reg, name, l, where);
+    if (p.local_bytes != 0) warp->local.assign(warp_size, WindowMemory(p.local_bytes, provenance()));
+    warps.push_back(std::move(warp));
+  }
+}
+
+// One schedule (ALG 5.3): every warp runs until none of its lanes can move; when no warp moved, the oldest
+// copy in flight lands; the run ends when nothing moves. Any schedule would do: the checker proves from this
+// one that all others are the same (ALG section 3).
+Trace Cta::run() {
+  while (!stopped_) {
+    bool moved = false;
+    for (auto& warp : warps) {
+      moved |= run_warp(*warp);
+      if (stopped_) break;
+    }
+    if (stopped_ || moved) continue;
+    if (!land_one()) {
+      note_blocked();
+      break;
+    }
+  }
+  while (!stopped_ && land_one()) {
+  }
+  return std::move(recorder.trace());
+}
+
+bool Cta::run_warp(Warp& warp) {
+  for (Fragment& f : warp.fragments) f.blocked = false;
+  bool moved = false;
+  while (true) {
+    // Lanes with equal counters run together; the lowest counter runs first.
+    Fragment* next = nullptr;
+    for (size_t i = 0; i < warp.fragments.size(); ++i) {
+      Fragment& f = warp.fragments[i];
+      for (size_t j = warp.fragments.size() - 1; j > i; --j) {
+        if (warp.fragments[j].pc != f.pc || warp.fragments[j].wait.entered || f.wait.entered) continue;
+        f.lanes |= warp.fragments[j].lanes;
+        f.blocked = false;
+        warp.fragments.erase(warp.fragments.begin() + static_cast<ptrdiff_t>(j));
+      }
+      if (!f.blocked && (next == nullptr || f.pc < next->pc)) next = &f;
+    }
+    if (next == nullptr) return moved;
+
+    if (++steps > options.step_limit || recorder.full()) {
+      recorder.unknown(next->pc,
+                       steps > options.step_limit ? "the step limit was reached before the CTA ended"
+                                                  : "the event limit was reached before the CTA ended",
+                       "a loop may never end; a larger limit (--steps) decides longer runs");
+      recorder.trace().live_pollers.push_back(any_strand(warp, next->lanes));
+      stopped_ = true;
+      return true;
+    }
+    if (next->pc >= program.code.size()) {  // falling off the end is ret
+      const LaneMask lanes = next->lanes;
+      for (const Strand& s : strands_of(warp, lanes, static_cast<uint32_t>(program.code.size() - 1)))
+        recorder.add(EventKind::exit, s.agent, static_cast<uint32_t>(program.code.size() - 1));
+      warp.exited |= lanes;
+      std::erase_if(warp.fragments, [&](const Fragment& f) { return f.lanes == lanes; });
+      moved = true;
+      continue;
+    }
+    const Decoded& d = program.code[next->pc];
+    LaneMask active = next->lanes;
+    if (d.guard != Decoded::none) {
+      const LaneMask unknown_lanes = active & ~warp.regs.known(d.guard);
+      if (unknown_lanes != 0) {
+        unknown(d,
+                fmt::format("the guard of '{}' depends on a value that this launch does not give",
+                            d.text->mnemonic),
+                "give the buffer it was loaded from `control_data = true` and its values, or run with "
+                "--domain bits");
+        stopped_ = true;
+        return true;
+      }
+      LaneMask truth = 0;
+      const uint64_t* bits = warp.regs.lanes(d.guard);
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        truth |= static_cast<LaneMask>(bits[lane] & 1) << lane;
+      active &= d.guard_negated ? ~truth : truth;
+    }
+    if (active == 0) {
+      ++next->pc;
+      moved = true;
+      continue;
+    }
+    if (active != next->lanes) {
+      // Lanes whose guard is false go on alone, so that they never wait for those that execute.
+      const Fragment skipped{next->pc + 1, next->lanes & ~active, false, {}};
+      next->lanes = active;
+      warp.fragments.push_back(skipped);
+    }
+    if (warp.in_flight_count != 0 && !check_in_flight(warp, d, active)) {
+      fragment_at(warp, active).blocked = true;
+      continue;
+    }
+    const LaneMask lanes = active;
+    switch (d.run(*this, warp, d, lanes)) {
+      case Step::next: {
+        Fragment& f = fragment_at(warp, lanes);
+        f.wait = {};
+        ++f.pc;
+        moved = true;
+        break;
+      }
+      case Step::moved:
+        moved = true;
+        break;
+      case Step::blocked:
+        fragment_at(warp, lanes).blocked = true;
+        break;
+      case Step::stop:
+        stopped_ = true;
+        return true;
+    }
+  }
+}
+
+/// A register that a pending wgmma still writes (WG3). PTX of nvcc copies accumulators with mov between a
+/// wgmma and its wait; those moves are renames that ptxas removes, so they carry the hazard to the copy
+/// instead of being one. Their value is there only once all four warps have issued the operation: false =
+/// wait for that.
+bool Cta::check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (d.text->root() == "wgmma") return true;
+  uint64_t group = 0;
+  auto look = [&](uint32_t reg) {
+    if (reg != Decoded::none) group = std::max(group, warp.in_flight[reg]);
+  };
+  for (uint32_t r : d.src) look(r);
+  for (uint32_t r : d.dst) look(r);
+  if (group == 0) return true;
+
+  WarpGroup& wg = groups[warp.index / 4];
+  const bool rename =
+      d.text->root() == "mov" && d.src.size() == 1 && d.dst.size() == 1 && warp.in_flight[d.src[0]] != 0;
+  if (rename) {
+    for (const WarpGroupOp& op : wg.ops)
+      if (op.group <= warp.in_flight[d.src[0]] && op.warps_issued < 4) return false;
+    if (warp.in_flight[d.dst[0]] == 0) ++warp.in_flight_count;
+    warp.in_flight[d.dst[0]] = warp.in_flight[d.src[0]];
+    return true;
+  }
+  for (const Strand& s : strands_of(warp, lanes, d.index)) {
+    Event& e = recorder.add(EventKind::register_hazard, s.agent, d.index);
+    e.object = wg.queue;
+    e.generation = group;
+  }
+  for (uint32_t r : d.src)
+    if (r != Decoded::none && warp.in_flight[r] != 0) warp.in_flight[r] = 0, --warp.in_flight_count;
+  for (uint32_t r : d.dst)
+    if (r != Decoded::none && warp.in_flight[r] != 0) warp.in_flight[r] = 0, --warp.in_flight_count;
+  return true;
+}
+
+bool Cta::land_one() {
+  if (copies.empty()) return false;
+  const Copy copy = copies.front();
+  copies.pop_front();
+  land(copy);
+  return true;
+}
+
+void Cta::land(const Copy& copy) {
+  const AsyncOp& op = recorder.trace().ops[copy.op];
+  const AgentId issuer = op.issuer;
+  const uint32_t place = op.place;
+  CopyEffect effect = copy.tensor ? land_tensor_copy(*this, copy) : land_plain_copy(*this, copy);
+  auto access = [&](uint32_t footprint, bool write) {
+    Event& e = recorder.add(EventKind::async_access, issuer, place);
+    e.object = copy.op;
+    e.footprint = footprint;
+    if (write) e.flags = Event::write;
+  };
+  for (uint32_t f : effect.reads) access(f, false);
+  for (uint32_t f : effect.writes) access(f, true);
+  Event& done = recorder.add(EventKind::async_complete, issuer, place);
+  done.object = copy.op;
+  if (!copy.to_shared) {
+    --copy.queue->in_flight;
+    return;
+  }
+  BarrierObject* barrier = nullptr;
+  for (auto& [address, object] : barriers)
+    if (object.number == copy.barrier) barrier = &object;
+  must(barrier != nullptr, "a copy completes on a barrier that never existed");
+  const Mbarrier::Outcome outcome = barrier->state.complete_tx(op.bytes);
+  if (const std::string_view rule = broken_rule(outcome); !rule.empty()) {
+    recorder.fault(issuer, place, std::string(rule),
+                   fmt::format("a bulk copy completes {} bytes on {}, which is {}", op.bytes,
+                               recorder.trace().barriers[copy.barrier].name,
+                               outcome == Mbarrier::Outcome::invalid_object ? "not a live barrier"
+                                                                            : "out of its transaction range"),
+                   "wait for the copy before the barrier is invalidated, and expect at most 1 MiB a phase");
+    stopped_ = true;
+  }
+}
+
+void Cta::note_blocked() {
+  Trace& trace = recorder.trace();
+  for (auto& warp : warps) {
+    for (const Fragment& f : warp->fragments) {
+      for (const Strand& s : strands_of(
+               *warp, f.lanes, std::min<uint32_t>(f.pc, static_cast<uint32_t>(program.code.size() - 1)))) {
+        Blocked b;
+        b.agent = s.agent;
+        b.place = f.pc;
+        b.on = f.wait.on;
+        b.object = f.wait.object;
+        b.count = f.wait.count;
+        trace.blocked.push_back(b);
+      }
+    }
+  }
+}
+
+std::vector<Strand> Cta::strands_of(Warp& warp, LaneMask lanes, uint32_t place) {
+  std::vector<Strand> out;
+  for (size_t i = 0; i < warp.strands.size(); ++i) {
+    const LaneMask part = warp.strands[i].lanes & lanes;
+    if (part == 0) continue;
+    if (part != warp.strands[i].lanes) {
+      const AgentId parent = warp.strands[i].agent;
+      const std::string role = recorder.trace().agents[parent.v].role;
+      const AgentId child = recorder.take_agent(warp.index, role);
+      recorder.add(EventKind::fork, parent, place).object = child.v;
+      warp.strands[i].lanes &= ~part;
+      warp.strands.push_back({part, child});
+      out.push_back(warp.strands.back());
+    } else {
+      out.push_back(warp.strands[i]);
+    }
+  }
+  return out;
+}
+
+AgentId Cta::join_strands(Warp& warp, LaneMask lanes, uint32_t place) {
+  std::vector<Strand> parts = strands_of(warp, lanes, place);
+  must(!parts.empty(), "no strand for these lanes");
+  const Strand first = parts.front();
+  for (size_t i = 1; i < parts.size(); ++i) {
+    Event& e = recorder.add(EventKind::join, first.agent, place);
+    e.object = parts[i].agent.v;
+    e.flags = Event::memory;
+    recorder.release_agent(parts[i].agent);
+    std::erase_if(warp.strands, [&](const Strand& s) { return s.agent == parts[i].agent; });
+  }
+  for (Strand& s : warp.strands)
+    if (s.agent == first.agent) s.lanes = lanes;
+  return first.agent;
+}
+
+void Cta::order_strands(Warp& warp, LaneMask lanes, uint32_t place) {
+  AgentId first{};
+  bool have = false;
+  // Twice around: after the first pass the first strand knows all, after the second all know it.
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const Strand& s : warp.strands) {
+      if ((s.lanes & lanes) == 0) continue;
+      if (!have) {
+        first = s.agent;
+        have = true;
+      } else if (!(s.agent == first)) {
+        recorder.add(EventKind::join, first, place).object = s.agent.v;
+      }
+    }
+  }
+}
+
+AgentId Cta::any_strand(const Warp& warp, LaneMask lanes) const {
+  for (const Strand& s : warp.strands)
+    if ((s.lanes & lanes) != 0) return s.agent;
+  return warp.strands.front().agent;
+}
+
+Fragment& Cta::fragment_at(Warp& warp, LaneMask lanes) {
+  for (Fragment& f : warp.fragments)
+    if (f.lanes == lanes) return f;
+  must(false, "the fragment of these lanes is gone");
+  return warp.fragments.front();
+}
+
+Step Cta::fault(const Warp& warp, LaneMask lanes, const Decoded& d, std::string rule, std::string message,
+                std::string help) {
+  recorder.fault(any_strand(warp, lanes), d.index, std::move(rule), std::move(message), std::move(help));
+  return Step::stop;
+}
+
+Step Cta::unknown(const Decoded& d, std::string message, std::string help) {
+  recorder.unknown(d.index, std::move(message), std::move(help));
+  return Step::stop;
+}
+
+Step Cta::wait_for_lanes(Warp& warp, LaneMask lanes) {
+  fragment_at(warp, lanes).wait = {};
+  return Step::blocked;
+}
+
+BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {
+  const uint32_t key = uint32_t{warp.index} * warp_size + lane;
+  auto it = bulk_queues.find(key);
+  if (it == bulk_queues.end()) {
+    BulkQueue q;
+    q.queue = recorder.add_queue({QueueInfo::Kind::bulk, 0, warp.index, static_cast<uint8_t>(lane)});
+    it = bulk_queues.emplace(key, q).first;
+  }
+  return it->second;
+}
+
+std::string Cta::shared_name(uint64_t address) const {
+  for (const auto& [range, name] : recorder.trace().shared_names)
+    if (address >= range.begin && address < range.end) return name;
+  return fmt::format("shared+0x{:x}", address);
+}
+
+}  // namespace turnstile::sim

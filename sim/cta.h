@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/protocol/mbarrier.h"
+#include "model/protocol/named_barrier.h"
+#include "sim/launch_run.h"
+#include "sim/memory.h"
+#include "sim/program.h"
+#include "sim/recorder.h"
+#include "sim/register_file.h"
+
+namespace turnstile::sim {
+
+/// Why a fragment does not move; set by the handler that returned Step::blocked. `entered` marks two-step
+/// instructions (bar.sync, setmaxnreg.inc) whose first step was done.
+struct WaitState {
+  bool entered = false;
+  Blocked::On on = Blocked::On::warp_sync;
+  uint32_t object = 0;
+  uint32_t count = 0;
+  uint64_t target = 0;
+};
+
+/// Lanes of a warp with the same program counter. Lanes diverge at branches and meet again when their
+/// counters are equal; the fragment with the lowest counter runs first, which gives the usual reconvergence
+/// without knowing the control flow graph.
+struct Fragment {
+  uint32_t pc = 0;
+  LaneMask lanes = 0;
+  bool blocked = false;
+  WaitState wait;
+};
+
+/// Lanes that share their program order in the trace (model/trace.h, AgentId). Forked when a part of them
+/// does something visible alone, joined by warp-level synchronisation only (M14, M15).
+struct Strand {
+  LaneMask lanes = 0;
+  AgentId agent;
+};
+
+struct Warp {
+  Warp(uint16_t number, size_t registers, bool with_cells) : index(number), regs(registers, with_cells) {}
+
+  uint16_t index;
+  RegisterFile regs;
+  std::vector<Fragment> fragments;
+  std::vector<Strand> strands;
+  LaneMask started = 0;  ///< lanes that exist
+  LaneMask exited = 0;
+  uint32_t owned_registers = 0;  ///< per thread (setmaxnreg)
+  std::vector<uint64_t>
+      in_flight;  ///< per register: number of the wgmma group that still writes or reads it, 0 if none
+  uint32_t in_flight_count = 0;
+  std::vector<WindowMemory> local;  ///< per lane, if the kernel has local memory
+
+  LaneMask live() const { return started & ~exited; }
+};
+
+/// Bulk groups of one thread (BK2).
+struct BulkQueue {
+  uint32_t queue = 0;  ///< number in the trace
+  uint64_t committed = 0;
+  uint64_t in_flight = 0;  ///< operations not yet landed
+};
+
+/// A bulk copy between issue and landing.
+struct Copy {
+  uint32_t op = 0;
+  bool to_shared = true;
+  bool tensor = true;
+  uint32_t map = 0;
+  int64_t coordinates[5] = {0, 0, 0, 0, 0};
+  uint32_t shared = 0;  ///< address in the shared window
+  uint32_t buffer = 0;  ///< plain copies
+  uint64_t offset = 0, bytes = 0;
+  uint32_t barrier = 0;
+  BulkQueue* queue = nullptr;
+};
+
+/// One wgmma.mma_async of a warp group. It runs when all four warps have issued it.
+struct WarpGroupOp {
+  uint32_t op = 0;
+  const Decoded* text = nullptr;
+  uint64_t a = 0, b = 0;  ///< descriptors (a: unused with A in registers)
+  uint32_t scale_d = 1;
+  uint8_t warps_issued = 0;
+  uint64_t group = 0;
+};
+
+/// wgmma state of four consecutive warps (section 7 of semantics.md).
+struct WarpGroup {
+  uint32_t queue = AsyncOp::none;
+  std::vector<WarpGroupOp> ops;
+  size_t executed = 0;  ///< ops before this number have run
+  uint64_t issued[4] = {0, 0, 0, 0};
+  uint64_t committed[4] = {0, 0, 0, 0};
+  uint32_t register_request = 0;  ///< warps that wait in setmaxnreg.inc, bit by bit
+  uint32_t register_grant = 0;    ///< warps whose inc was granted and that have not seen it yet
+  uint32_t register_release = 0;  ///< warps that executed the open setmaxnreg.dec
+  uint32_t release_total = 0;     ///< registers that they give back once all have
+};
+
+/// The machine state of one CTA and what instruction handlers may do with it. Handlers live in exec_*.cc, one
+/// family each.
+class Cta {
+ public:
+  Cta(const Program& program, const Launch& launch, GlobalMemory& global, const RunOptions& options,
+      Dim3 position);
+
+  /// Runs to the end and hands out the trace.
+  Trace run();
+
+  // What handlers use.
+  const Program& program;
+  const Launch& launch;
+  GlobalMemory& global;
+  const RunOptions& options;
+  Dim3 position;
+  Recorder recorder;
+  WindowMemory shared;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<WarpGroup> groups;
+  struct BarrierObject {
+    uint32_t number = 0;
+    Mbarrier state;
+  };
+  std::map<uint64_t, BarrierObject> barriers;  ///< by shared address
+  NamedBarrier named[16];
+  std::map<uint32_t, BulkQueue> bulk_queues;  ///< by warp * 32 + lane
+  std::deque<Copy> copies;
+  int64_t free_registers = 0;                       ///< pool of setmaxnreg, in registers of one thread
+  std::map<uint64_t, uint32_t> operand_footprints;  ///< of matrix descriptors, by their fields
+  uint64_t steps = 0;
+  std::vector<std::string> not_predicted;
+
+  bool provenance() const { return options.domain == Domain::provenance; }
+  bool with_data() const { return options.domain != Domain::control; }
+
+  /// The strands of these lanes, forking those of which only a part takes part.
+  std::vector<Strand> strands_of(Warp& warp, LaneMask lanes, uint32_t place);
+  /// One strand for all of these lanes: warp-level synchronisation that orders memory (M9, M15).
+  AgentId join_strands(Warp& warp, LaneMask lanes, uint32_t place);
+  /// Execution order only (shfl, elect, vote: M15).
+  void order_strands(Warp& warp, LaneMask lanes, uint32_t place);
+  AgentId any_strand(const Warp& warp, LaneMask lanes) const;
+
+  Fragment& fragment_at(Warp& warp, LaneMask lanes);
+  Step fault(const Warp& warp, LaneMask lanes, const Decoded& d, std::string rule, std::string message,
+             std::string help = {});
+  Step unknown(const Decoded& d, std::string message, std::string help = {});
+  /// Whether all lanes of the warp that still run are in `lanes`; otherwise the fragment waits for the
+  /// others.
+  bool converged(const Warp& warp, LaneMask lanes) const { return warp.live() == lanes; }
+  Step wait_for_lanes(Warp& warp, LaneMask lanes);
+
+  BulkQueue& bulk_queue(const Warp& warp, unsigned lane);
+  void run_ready_matrix_ops(WarpGroup& group);
+  std::string shared_name(uint64_t address) const;
+
+ private:
+  bool run_warp(Warp& warp);
+  bool land_one();
+  void land(const Copy& copy);
+  void note_blocked();
+  bool check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes);
+
+  bool stopped_ = false;
+};
+
+/// Names of places in static shared memory ("full[2]"), from the symbols of the kernel.
+void add_shared_names(const Program& program, const Launch& launch, Trace& trace);
+
+}  // namespace turnstile::sim

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulk and tensor copies and their groups (semantics.md section 6). An issue makes a Copy in flight; copy.cc
+// lands it.
+#include <fmt/format.h>
+
+#include "sim/handlers.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+enum Operands : uint8_t { load = 0, store = 1 };
+
+bool known_in(const Warp& warp, const std::vector<uint32_t>& regs, LaneMask lanes) {
+  for (uint32_t r : regs)
+    if ((warp.regs.known(r) & lanes) != lanes) return false;
+  return true;
+}
+
+Step unknown_operand(Cta& cta, const Decoded& d) {
+  return cta.unknown(
+      d,
+      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
+      "give the buffer it was loaded from `control_data = true` and its values");
+}
+
+/// The barrier that a load completes on; null after a recorded fault.
+Cta::BarrierObject* completion_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane,
+                                       uint32_t reg, int64_t offset) {
+  const uint64_t address = (warp.regs.get(reg, lane) + static_cast<uint64_t>(offset)) & 0xffffffff;
+  auto it = cta.barriers.find(address);
+  if (it == cta.barriers.end() || !it->second.state.valid()) {
+    cta.fault(warp, LaneMask{1} << lane, d, "MB10",
+              fmt::format("a bulk copy completes on {}, which is not an initialised mbarrier",
+                          cta.shared_name(address)),
+              "mbarrier.init, then a CTA barrier, before the first copy");
+    return nullptr;
+  }
+  return &it->second;
+}
+
+/// Records the issue and puts the copy in flight.
+void issue(Cta& cta, Warp& warp, const Decoded& d, AgentId agent, unsigned lane, Copy copy, uint64_t bytes,
+           const Cta::BarrierObject* barrier) {
+  AsyncOp op;
+  op.kind = copy.to_shared ? AsyncOp::Kind::bulk_load : AsyncOp::Kind::bulk_store;
+  op.issuer = agent;
+  op.place = d.index;
+  op.bytes = bytes;
+  if (barrier != nullptr) {
+    op.barrier = copy.barrier = barrier->number;
+  } else {
+    BulkQueue& q = cta.bulk_queue(warp, lane);
+    ++q.in_flight;
+    copy.queue = &q;
+    op.queue = q.queue;
+    op.group = q.committed + 1;
+  }
+  copy.op = cta.recorder.add_op(op);
+  cta.recorder.add(EventKind::async_issue, agent, d.index).object = copy.op;
+  cta.copies.push_back(copy);
+}
+
+}  // namespace
+
+// Operand registers: load: [dst], [map], coordinates, [mbarrier]; store: [map], coordinates, [src].
+Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (!known_in(warp, d.src, lanes)) return unknown_operand(cta, d);
+  const bool is_load = d.variant == load;
+  const size_t rank = d.shape[0];
+  const size_t map_at = is_load ? 1 : 0;
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      if (((s.lanes >> lane) & 1) == 0) continue;
+      const LaneMask bit = LaneMask{1} << lane;
+      const uint64_t map_address =
+          warp.regs.get(d.src[map_at], lane) + static_cast<uint64_t>(d.offsets[map_at]);
+      auto found = cta.program.tensor_map_at.find(map_address - AddressMap::param_window);
+      if (found == cta.program.tensor_map_at.end())
+        return cta.fault(warp, bit, d, "PE10",
+                         fmt::format("0x{:x} is not the address of a tensor map of this launch", map_address),
+                         "pass the map as a __grid_constant__ parameter and name it in [[params]]");
+      const TensorMap& map = cta.launch.tensor_maps[found->second];
+      if (map.dims.size() != rank)
+        return cta.fault(
+            warp, bit, d, "BS5",
+            fmt::format("a {}-d copy with tensor map '{}' of rank {}", rank, map.name, map.dims.size()),
+            "use a map of the same rank");
+      const auto elements = map.box[0] * element_bytes(map.type);
+      const uint64_t span = map.swizzle == Swizzle::b128 ? 128 : map.swizzle == Swizzle::b64 ? 64 : 32;
+      bool strided = false;
+      for (uint32_t e : map.element_strides) strided = strided || e != 1;
+      if (map.interleave != Interleave::none || strided || (map.swizzle != Swizzle::none && elements != span))
+        return cta.unknown(d,
+                           fmt::format("tensor map '{}' uses interleave, element strides or a box narrower "
+                                       "than its swizzle, which the simulator has no model of",
+                                       map.name),
+                           "use a plain or fully swizzled box");
+      Copy copy;
+      copy.to_shared = is_load;
+      copy.map = found->second;
+      for (size_t i = 0; i < rank; ++i)
+        copy.coordinates[i] = static_cast<int32_t>(warp.regs.get(d.src[map_at + 1 + i], lane));
+      const size_t shared_at = is_load ? 0 : 1 + rank;
+      const int64_t shared_offset = d.offsets[is_load ? 0 : 1];
+      copy.shared = static_cast<uint32_t>(
+          (warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset)) & 0xffffffff);
+      if (copy.shared % 128 != 0)
+        return cta.fault(warp, bit, d, "BS2",
+                         fmt::format("shared address {} of a tensor copy is not 128-byte aligned",
+                                     cta.shared_name(copy.shared)),
+                         "align the stage to 128 bytes (1024 with SWIZZLE_128B)");
+      if (!cta.shared.contains(copy.shared, map.box_bytes()) || copy.shared < AddressMap::shared_static_base)
+        return cta.fault(
+            warp, bit, d, "memory",
+            fmt::format(
+                "a tensor copy of {} bytes at shared address 0x{:x} leaves the {} bytes of shared memory",
+                map.box_bytes(), copy.shared, cta.shared.size()),
+            "raise dynamic_shared_memory, or lower the number of stages");
+      if (!is_load)
+        for (size_t i = 0; i < rank; ++i)
+          if (copy.coordinates[i] < 0)
+            return cta.fault(
+                warp, bit, d, "BS14",
+                fmt::format("a tensor store starts at the negative coordinate {}", copy.coordinates[i]),
+                "clip the tile before the store");
+      const Cta::BarrierObject* barrier = nullptr;
+      if (is_load) {
+        barrier = completion_barrier(cta, warp, d, lane, d.src[2 + rank], d.offsets[2]);
+        if (barrier == nullptr) return Step::stop;
+      }
+      issue(cta, warp, d, s.agent, lane, copy, map.box_bytes(), barrier);
+    }
+  }
+  return Step::next;
+}
+
+// Operand registers: load: [dst], [src], bytes, [mbarrier]; store: [dst], [src], bytes.
+Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (!known_in(warp, d.src, lanes)) return unknown_operand(cta, d);
+  const bool is_load = d.variant == load;
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      if (((s.lanes >> lane) & 1) == 0) continue;
+      const LaneMask bit = LaneMask{1} << lane;
+      Copy copy;
+      copy.to_shared = is_load;
+      copy.tensor = false;
+      const uint64_t first = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
+      const uint64_t second = warp.regs.get(d.src[1], lane) + static_cast<uint64_t>(d.offsets[1]);
+      copy.shared = static_cast<uint32_t>((is_load ? first : second) & 0xffffffff);
+      const uint64_t global = is_load ? second : first;
+      copy.bytes = warp.regs.get(d.src[2], lane) & 0xffffffff;
+      if (copy.bytes == 0 || copy.bytes % 16 != 0 || copy.shared % 16 != 0 || global % 16 != 0)
+        return cta.fault(warp, bit, d, "BS1",
+                         fmt::format("a bulk copy of {} bytes between shared 0x{:x} and global 0x{:x}: sizes "
+                                     "and addresses must be multiples of 16",
+                                     copy.bytes, copy.shared, global),
+                         "pad the row to 16 bytes");
+      const uint64_t number = global / AddressMap::window_bytes;
+      if (number == 0 || number > cta.global.buffer_count())
+        return cta.fault(warp, bit, d, "memory",
+                         fmt::format("address 0x{:x} of a bulk copy is in no buffer of this launch", global));
+      copy.buffer = static_cast<uint32_t>(number - 1);
+      copy.offset = global % AddressMap::window_bytes;
+      if (copy.offset + copy.bytes > cta.global.bytes_of(copy.buffer) ||
+          !cta.shared.contains(copy.shared, copy.bytes))
+        return cta.fault(warp, bit, d, "memory",
+                         fmt::format("a bulk copy of {} bytes leaves buffer '{}' or shared memory",
+                                     copy.bytes, cta.recorder.trace().allocation_names[copy.buffer]),
+                         "check the size against the launch file");
+      const Cta::BarrierObject* barrier = nullptr;
+      if (is_load) {
+        barrier = completion_barrier(cta, warp, d, lane, d.src[3], d.offsets[2]);
+        if (barrier == nullptr) return Step::stop;
+      }
+      issue(cta, warp, d, s.agent, lane, copy, copy.bytes, barrier);
+    }
+  }
+  return Step::next;
+}
+
+Step exec_bulk_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      if (((s.lanes >> lane) & 1) == 0) continue;
+      BulkQueue& q = cta.bulk_queue(warp, lane);
+      Event& e = cta.recorder.add(EventKind::group_commit, s.agent, d.index);
+      e.object = q.queue;
+      e.generation = ++q.committed;
+    }
+  return Step::next;
+}
+
+// Waits for groups of the executing thread only: another thread's wait covers nothing (BK2).
+Step exec_bulk_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  const uint64_t newest = warp.regs.get(d.src[0], static_cast<unsigned>(std::countr_zero(lanes)));
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if (((lanes >> lane) & 1) == 0) continue;
+    const BulkQueue& q = cta.bulk_queue(warp, lane);
+    const uint64_t covered = q.committed > newest ? q.committed - newest : 0;
+    for (const Copy& c : cta.copies)
+      if (c.queue == &q && cta.recorder.trace().ops[c.op].group <= covered) {
+        cta.fragment_at(warp, lanes).wait = {false, Blocked::On::group, q.queue,
+                                             static_cast<uint32_t>(newest), covered};
+        return Step::blocked;
+      }
+  }
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      if (((s.lanes >> lane) & 1) == 0) continue;
+      const BulkQueue& q = cta.bulk_queue(warp, lane);
+      Event& e = cta.recorder.add(EventKind::group_wait, s.agent, d.index);
+      e.object = q.queue;
+      e.generation = q.committed > newest ? q.committed - newest : 0;
+      if (d.variant == 1) e.flags = Event::read_only;
+    }
+  return Step::next;
+}
+
+}  // namespace turnstile::sim

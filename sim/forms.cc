@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction table: which mnemonics mean what. A family is one row: its root, and the function that
+// reads its modifiers and picks the semantic function of exec_*.cc. Pure arithmetic is the table of sim/alu.
+// To add a form: one row here (or there), one semantic function, one test. What no row accepts is an error
+// with its position: never skipped (PG30).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/handlers.h"
+#include "sim/numerics/tensor_core.h"
+#include "sim/poll_loop.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+using Modifiers = std::vector<std::string>;
+
+bool has(const ptx::Instruction& i, std::string_view m) {
+  return std::find(i.modifiers.begin() + 1, i.modifiers.end(), m) != i.modifiers.end();
+}
+
+/// True if every modifier after the root is in the list.
+bool only(const ptx::Instruction& i, std::initializer_list<std::string_view> allowed) {
+  return std::all_of(i.modifiers.begin() + 1, i.modifiers.end(), [&](const std::string& m) {
+    return std::find(allowed.begin(), allowed.end(), m) != allowed.end();
+  });
+}
+
+/// Reasons are for people: what about the mnemonic is not implemented.
+using Reading = std::optional<std::string>;
+constexpr std::nullopt_t fine = std::nullopt;
+
+AddressSpace space_of(const ptx::Instruction& i) {
+  for (const std::string& m : i.modifiers) {
+    if (m == "shared" || m == "shared::cta" || m == "shared::cluster") return AddressSpace::shared;
+    if (m == "global") return AddressSpace::global;
+    if (m == "local") return AddressSpace::local;
+    if (m.rfind("param", 0) == 0) return AddressSpace::param;
+    if (m == "const") return AddressSpace::global;
+  }
+  return AddressSpace::generic;
+}
+
+/// Element size in bytes and signedness of the last type modifier.
+bool memory_type(const ptx::Instruction& i, Decoded& d) {
+  const std::string& t = i.modifiers.back();
+  if (t.size() < 2) return false;
+  const unsigned bits = static_cast<unsigned>(std::strtoul(t.c_str() + 1, nullptr, 10));
+  if ((t[0] != 'b' && t[0] != 'u' && t[0] != 's' && t[0] != 'f') ||
+      (bits != 8 && bits != 16 && bits != 32 && bits != 64))
+    return false;
+  d.bytes = static_cast<uint8_t>(bits / 8);
+  d.is_signed = t[0] == 's';
+  return true;
+}
+
+Reading read_memory(const ptx::Instruction& i, Decoded& d) {
+  for (size_t m = 1; m + 1 < i.modifiers.size(); ++m) {
+    const std::string& x = i.modifiers[m];
+    const bool plain = x == "shared" || x == "shared::cta" || x == "global" || x == "local" ||
+                       x.rfind("param", 0) == 0 || x == "const" || x == "v2" || x == "v4" || x == "v8" ||
+                       x == "nc" || x == "weak" || x == "ca" || x == "cg" || x == "cs" || x == "lu" ||
+                       x == "cv" || x == "wb" || x == "wt" || x.rfind("L1::", 0) == 0 ||
+                       (x.rfind("L2::", 0) == 0 && x != "L2::cache_hint");
+    if (!plain) return fmt::format("modifier '.{}'", x);
+    if (x[0] == 'v' && x.size() == 2 && x[1] >= '2' && x[1] <= '8')
+      d.vector = static_cast<uint8_t>(x[1] - '0');
+  }
+  if (!memory_type(i, d)) return fmt::format("type '.{}'", i.modifiers.back());
+  d.space = space_of(i);
+  return fine;
+}
+
+Reading read_load(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_load;
+  return read_memory(i, d);
+}
+Reading read_store(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_store;
+  return read_memory(i, d);
+}
+
+Reading read_move(const ptx::Instruction& i, Decoded& d) {
+  const bool from_vector = i.operands.size() == 2 && i.operands[1].kind == ptx::OperandKind::vector;
+  const bool to_vector = i.operands.size() == 2 && i.operands[0].kind == ptx::OperandKind::vector;
+  const std::string& t = i.modifiers.back();
+  if (i.modifiers.size() != 2) return fmt::format("modifiers '{}'", i.mnemonic);
+  if (t == "b128") return std::string("type '.b128'");
+  if (from_vector && to_vector) return std::string("a move between two vectors");
+  d.run = from_vector && d.src.size() > 1 ? exec_pack
+          : to_vector && d.dst.size() > 1 ? exec_unpack
+                                          : exec_move;
+  if (d.run == exec_unpack) {
+    const unsigned bits = static_cast<unsigned>(std::strtoul(t.c_str() + 1, nullptr, 10));
+    d.bytes = static_cast<uint8_t>(bits / 8 / d.dst.size());
+    if (d.bytes == 0) return std::string("parts narrower than a byte");
+  }
+  if (d.run == exec_pack && d.dst_bits[0] / 8 < d.src.size())
+    return std::string("parts narrower than a byte");
+  return fine;
+}
+
+Reading read_select(const ptx::Instruction&, Decoded& d) {
+  d.run = exec_select;
+  return fine;
+}
+
+Reading read_cvta(const ptx::Instruction& i, Decoded& d) {
+  d.run = has(i, "to") ? exec_from_window : exec_to_window;
+  d.space = space_of(i);
+  return only(i, {"to", "global", "shared", "shared::cta", "shared::cluster", "local", "param",
+                  "param::entry", "const", "u32", "u64"})
+             ? fine
+             : Reading("this state space");
+}
+
+Reading read_branch(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_branch;
+  return only(i, {"uni"}) ? fine : Reading("its modifiers");
+}
+Reading read_exit(const ptx::Instruction&, Decoded& d) {
+  d.run = exec_exit;
+  return fine;
+}
+Reading read_trap(const ptx::Instruction&, Decoded& d) {
+  d.run = exec_trap;
+  return fine;
+}
+Reading read_hint(const ptx::Instruction&, Decoded& d) {
+  d.run = exec_nothing;
+  d.src.clear();
+  d.dst.clear();
+  return fine;
+}
+
+Reading read_mbarrier(const ptx::Instruction& i, Decoded& d) {
+  const std::string_view verb =
+      i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
+  d.space = space_of(i);
+  if (has(i, "shared::cluster")) return std::string("a barrier of another CTA (shared::cluster)");
+  if (!only(i, {"init", "inval", "arrive", "expect_tx", "test_wait", "try_wait", "parity", "release",
+                "relaxed", "acquire", "cta", "cluster", "shared", "shared::cta", "b64"}))
+    return std::string("its modifiers");
+  d.is_signed = has(i, "relaxed");
+  if (verb == "init") d.run = exec_mbarrier_init;
+  if (verb == "inval") d.run = exec_mbarrier_inval;
+  if (verb == "expect_tx") d.run = exec_mbarrier_expect;
+  if (verb == "arrive") {
+    d.run = exec_mbarrier_arrive;
+    d.variant = has(i, "expect_tx") ? 1 : 0;
+  }
+  if (verb == "test_wait" || verb == "try_wait") {
+    d.run = exec_mbarrier_wait;
+    d.variant = has(i, "parity") ? 0 : 1;
+  }
+  return d.run != nullptr ? fine : Reading("this operation");
+}
+
+Reading read_bar(const ptx::Instruction& i, Decoded& d) {
+  if (has(i, "warp")) {
+    d.run = exec_warp_sync;
+    return only(i, {"warp", "sync"}) ? fine : Reading("its modifiers");
+  }
+  if (has(i, "cluster")) return std::string("cluster barriers");
+  if (!only(i, {"sync", "arrive", "aligned", "cta"})) return std::string("its modifiers");
+  d.run = exec_named_barrier;
+  d.variant = has(i, "arrive") ? 1 : 0;
+  return fine;
+}
+
+Reading read_fence(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_fence;
+  if (has(i, "mbarrier_init")) {
+    d.variant = static_cast<uint8_t>(EventKind::fence_mbarrier_init);
+    return only(i, {"mbarrier_init", "release", "cluster"}) ? fine : Reading("its modifiers");
+  }
+  if (has(i, "proxy")) {
+    d.variant = static_cast<uint8_t>(EventKind::fence_proxy_async);
+    if (!has(i, "async") || !only(i, {"proxy", "async", "shared::cta", "shared::cluster", "global"}))
+      return std::string("this proxy fence");
+    const bool shared = has(i, "shared::cta") || has(i, "shared::cluster"), global = has(i, "global");
+    d.bytes = static_cast<uint8_t>((shared || !global ? Event::shared_space : 0) |
+                                   (global || !shared ? Event::global_space : 0));
+    return fine;
+  }
+  d.variant = static_cast<uint8_t>(EventKind::fence);
+  return only(i, {"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys", "gl"})
+             ? fine
+             : Reading("its modifiers");
+}
+
+Reading read_setmaxnreg(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_setmaxnreg;
+  d.variant = has(i, "inc") ? 1 : 0;
+  return only(i, {"inc", "dec", "sync", "aligned", "u32"}) ? fine : Reading("its modifiers");
+}
+
+Reading read_elect(const ptx::Instruction&, Decoded& d) {
+  d.run = exec_elect;
+  return d.dst.size() == 2 ? fine : Reading("a single destination");
+}
+
+Reading read_shuffle(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_shuffle;
+  d.variant = has(i, "idx") ? 0 : has(i, "up") ? 1 : has(i, "down") ? 2 : 3;
+  return only(i, {"sync", "idx", "up", "down", "bfly", "b32"}) && has(i, "sync") ? fine
+                                                                                 : Reading("its modifiers");
+}
+
+Reading read_vote(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_vote;
+  d.variant = has(i, "all") ? 0 : has(i, "any") ? 1 : has(i, "uni") ? 2 : 3;
+  return only(i, {"sync", "all", "any", "uni", "ballot", "pred", "b32"}) && has(i, "sync")
+             ? fine
+             : Reading("its modifiers");
+}
+
+Reading read_cp(const ptx::Instruction& i, Decoded& d) {
+  if (!has(i, "async") || !has(i, "bulk")) return std::string("cp.async of single threads");
+  if (has(i, "commit_group")) {
+    d.run = exec_bulk_commit;
+    return only(i, {"async", "bulk", "commit_group"}) ? fine : Reading("its modifiers");
+  }
+  if (has(i, "wait_group")) {
+    d.run = exec_bulk_wait;
+    d.variant = has(i, "read") ? 1 : 0;
+    return only(i, {"async", "bulk", "wait_group", "read"}) ? fine : Reading("its modifiers");
+  }
+  if (has(i, "prefetch")) return read_hint(i, d);
+  if (has(i, "multicast::cluster")) return std::string("multicast to a cluster");
+  if (!only(i, {"async", "bulk", "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "shared::cluster",
+                "shared::cta", "global", "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint"}))
+    return std::string("its modifiers");
+  const bool is_load = has(i, "mbarrier::complete_tx::bytes");
+  if (!is_load && !has(i, "bulk_group")) return std::string("a copy without completion mechanism");
+  if (is_load && has(i, "shared::cta") && !has(i, "global"))
+    return std::string("copies between shared memories");
+  d.variant = is_load ? 0 : 1;
+  d.run = has(i, "tensor") ? exec_tensor_copy : exec_plain_copy;
+  if (has(i, "tensor")) {
+    for (const std::string& m : i.modifiers)
+      if (m.size() == 2 && m[1] == 'd') d.shape[0] = static_cast<uint32_t>(m[0] - '0');
+    const size_t needed = d.shape[0] + (is_load ? 3 : 2);
+    if (d.shape[0] == 0 || d.src.size() < needed) return std::string("its operands");
+    d.src.resize(needed);  // a cache policy behind them is a hint
+  } else {
+    const size_t needed = is_load ? 4 : 3;
+    if (d.src.size() < needed) return std::string("its operands");
+    d.src.resize(needed);
+  }
+  return fine;
+}
+
+bool shape_of(std::string_view text, uint32_t (&shape)[3]) {
+  return std::sscanf(std::string(text).c_str(), "m%un%uk%u", &shape[0], &shape[1], &shape[2]) == 3;
+}
+
+Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
+  const std::string_view verb =
+      i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
+  if (verb == "fence") d.run = exec_wgmma_fence;
+  if (verb == "commit_group") d.run = exec_wgmma_commit;
+  if (verb == "wait_group") d.run = exec_wgmma_wait;
+  if (d.run != nullptr) return fine;
+  if (verb != "mma_async" || i.modifiers.size() != 8)
+    return std::string("its modifiers (sparse and integer forms)");
+  d.run = exec_wgmma;
+  if (!shape_of(i.modifiers[4], d.shape) || d.shape[0] != 64 || d.shape[1] % 8 != 0 || d.shape[1] > 256 ||
+      d.shape[1] == 0)
+    return std::string("this shape");
+  const std::string& accumulator = i.modifiers[5];
+  const std::optional<ElementType> a = element_from_name(i.modifiers[6]),
+                                   b = element_from_name(i.modifiers[7]);
+  if (accumulator != "f32" || !a || !b || *a != *b || (*a != ElementType::bf16 && *a != ElementType::f16) ||
+      d.shape[2] != 16)
+    return fmt::format("types .{}.{}.{}", accumulator, i.modifiers[6], i.modifiers[7]);
+  d.bytes = static_cast<uint8_t>(*a);
+  d.vector = static_cast<uint8_t>(*b);
+  if (d.dst.size() != d.shape[1] / 2) return std::string("this number of accumulators");
+  d.variant = i.operands.size() > 1 && i.operands[1].kind == ptx::OperandKind::vector ? 1 : 0;
+  const size_t scale_at = d.variant == 1 ? 5 : 2;
+  // scale-a, scale-b, trans-a (shared A only), trans-b are immediates.
+  std::vector<int64_t> immediates;
+  for (size_t o = 4; o < i.operands.size(); ++o) {
+    if (i.operands[o].kind != ptx::OperandKind::immediate)
+      return std::string("a scale or transpose operand that is not an immediate");
+    immediates.push_back(static_cast<int64_t>(i.operands[o].immediate));
+  }
+  if (immediates.size() != (d.variant == 1 ? 3u : 4u)) return std::string("its operands");
+  for (size_t t = 2; t < immediates.size(); ++t)
+    if (immediates[t] != 0) return std::string("transposed (MN-major) operands");
+  const uint32_t scale_negated = (d.negated >> scale_at) & 1;
+  d.negated = (immediates[0] == -1 ? 1u : 0u) | (immediates[1] == -1 ? 2u : 0u) | scale_negated << 8;
+  d.src.resize(scale_at + 1);
+  return fine;
+}
+
+struct Family {
+  std::string_view root;
+  Reading (*read)(const ptx::Instruction&, Decoded&);
+};
+
+constexpr std::array<Family, 26> families = {{
+    {"ld", read_load},           {"st", read_store},
+    {"mov", read_move},          {"selp", read_select},
+    {"cvta", read_cvta},         {"bra", read_branch},
+    {"ret", read_exit},          {"exit", read_exit},
+    {"trap", read_trap},         {"nanosleep", read_hint},
+    {"prefetch", read_hint},     {"prefetchu", read_hint},
+    {"discard", read_hint},      {"applypriority", read_hint},
+    {"mbarrier", read_mbarrier}, {"bar", read_bar},
+    {"barrier", read_bar},       {"fence", read_fence},
+    {"membar", read_fence},      {"setmaxnreg", read_setmaxnreg},
+    {"elect", read_elect},       {"shfl", read_shuffle},
+    {"vote", read_vote},         {"cp", read_cp},
+    {"wgmma", read_wgmma},       {"createpolicy", read_hint},
+}};
+
+tl::unexpected<Error> not_implemented(const ptx::Instruction& i, const Program& program,
+                                      std::string_view why) {
+  return fail(program.module.path, i.position.line, i.position.column,
+              fmt::format("'{}' is not implemented ({}); Turnstile never skips an instruction, since it "
+                          "could hide a synchronisation",
+                          i.mnemonic, why));
+}
+
+}  // namespace
+
+Result<Decoded> decode_form(const ptx::Instruction& instruction, const Program& program, Decoded d) {
+  const auto family = std::find_if(families.begin(), families.end(),
+                                   [&](const Family& f) { return f.root == instruction.root(); });
+  if (family != families.end()) {
+    if (const Reading why = family->read(instruction, d)) return not_implemented(instruction, program, *why);
+    return d;
+  }
+  std::string why;
+  switch (find_pure(instruction, d.pure, why)) {
+    case PureLookup::found:
+      break;
+    case PureLookup::not_pure:
+      return not_implemented(instruction, program, "no such operation in the table");
+    case PureLookup::unsupported:
+      return not_implemented(instruction, program, why);
+  }
+  if (d.src.size() < d.pure.inputs || d.dst.empty())
+    return not_implemented(instruction, program, "this number of operands");
+  const bool packs = instruction.root() == "cvt" && d.pure.inputs == 2 && d.pure.result_bits >= 16;
+  d.run = packs ? exec_pack_pair : exec_pure;
+  return d;
+}
+
+}  // namespace turnstile::sim

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/matrix.h"
+
+#include <algorithm>
+#include <map>
+
+#include "model/must.h"
+#include "sim/copy.h"
+#include "sim/cta.h"
+#include "sim/numerics/tensor_core.h"
+#include "sim/recorder.h"
+
+namespace turnstile::sim {
+
+OperandView decode_descriptor(uint64_t descriptor) {
+  OperandView v;
+  v.start = static_cast<uint32_t>(descriptor & 0x3fff) << 4;
+  v.leading_bytes = static_cast<uint32_t>(descriptor >> 16 & 0x3fff) << 4;
+  v.stride_bytes = static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4;
+  v.base_offset = static_cast<uint32_t>(descriptor >> 49 & 7);
+  constexpr Swizzle modes[4] = {Swizzle::none, Swizzle::b128, Swizzle::b64, Swizzle::b32};
+  v.swizzle = modes[descriptor >> 62];
+  return v;
+}
+
+uint32_t OperandView::chunk_address(uint32_t row, uint32_t chunk) const {
+  if (swizzle == Swizzle::none) return start + row / 8 * stride_bytes + chunk * leading_bytes + row % 8 * 16;
+  const uint32_t row_bytes = swizzle == Swizzle::b128 ? 128 : swizzle == Swizzle::b64 ? 64 : 32;
+  return swizzled(swizzle, start + row / 8 * stride_bytes + row % 8 * row_bytes + chunk * 16);
+}
+
+std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, uint32_t row_bytes) {
+  std::vector<ByteRange> ranges;
+  ranges.reserve(size_t{rows} * row_bytes / 16);
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t c = 0; c < row_bytes / 16; ++c) {
+      const uint32_t at = view.chunk_address(r, c);
+      ranges.push_back({at, at + 16, 0, 1});
+    }
+  normalise(ranges);
+  return ranges;
+}
+
+namespace {
+
+const TensorCoreRow* row_of(const Decoded& d) {
+  return find_tensor_core_row(TensorCoreUnit::hopper_wgmma, static_cast<ElementType>(d.bytes),
+                              static_cast<ElementType>(d.vector), ElementType::f32);
+}
+
+void forget_results(Cta& cta, uint32_t first_warp, const Decoded& d) {
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t r : d.dst)
+      if (r != Decoded::none) cta.warps[first_warp + w]->regs.forget(r, all_lanes);
+}
+
+/// Operand elements of 16 bits, row-major; `complete` is false if a byte is not known.
+struct Tile {
+  std::vector<uint16_t> elements;
+  bool complete = true;
+};
+
+Tile gather(const Cta& cta, const OperandView& view, uint32_t rows, uint32_t columns, bool negate) {
+  Tile t;
+  t.elements.resize(size_t{rows} * columns);
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t c = 0; c < columns / 8; ++c) {
+      const uint32_t at = view.chunk_address(r, c);
+      t.complete = t.complete && cta.shared.all_known(at, 16);
+      const uint8_t* bytes = cta.shared.data(at);
+      for (uint32_t i = 0; i < 8; ++i) {
+        const auto v = static_cast<uint16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8);
+        t.elements[size_t{r} * columns + c * 8 + i] = static_cast<uint16_t>(negate ? v ^ 0x8000 : v);
+      }
+    }
+  return t;
+}
+
+Tile gather_registers(const Cta& cta, uint32_t first_warp, const Decoded& d, bool negate) {
+  Tile t;
+  t.elements.resize(64 * 16);
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t i = 0; i < 4; ++i)
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const RegisterFile& regs = cta.warps[first_warp + w]->regs;
+        t.complete = t.complete && regs.known(d.src[i], lane);
+        const uint64_t word = regs.get(d.src[i], lane);
+        for (uint32_t half = 0; half < 2; ++half) {
+          const ResultPlace p = a_register_place(w, lane, i, half);
+          const auto v = static_cast<uint16_t>(word >> (16 * half));
+          t.elements[p.row * 16 + p.column] = static_cast<uint16_t>(negate ? v ^ 0x8000 : v);
+        }
+      }
+  return t;
+}
+
+void compute_bits(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
+  const Decoded& d = *op.text;
+  const uint32_t n = d.shape[1], k = d.shape[2];
+  const bool a_in_registers = d.variant == 1;
+  const Tile a = a_in_registers ? gather_registers(cta, first_warp, d, d.negated & 1)
+                                : gather(cta, decode_descriptor(op.a), 64, k, d.negated & 1);
+  const Tile b = gather(cta, decode_descriptor(op.b), n, k, (d.negated & 2) != 0);
+  std::vector<uint32_t> result(size_t{64} * n, 0);
+  bool known = a.complete && b.complete;
+  if (op.scale_d != 0)
+    for (uint32_t w = 0; w < 4; ++w)
+      for (uint32_t i = 0; i < d.dst.size(); ++i) {
+        const RegisterFile& regs = cta.warps[first_warp + w]->regs;
+        known = known && regs.known(d.dst[i]) == all_lanes;
+        for (uint32_t lane = 0; lane < warp_size; ++lane) {
+          const ResultPlace p = result_place(w, lane, i);
+          result[p.row * n + p.column] = static_cast<uint32_t>(regs.get(d.dst[i], lane));
+        }
+      }
+  if (!known) {
+    forget_results(cta, first_warp, d);
+    return;
+  }
+  multiply_accumulate(*row_of(d), 64, n, k, a.elements.data(), k, b.elements.data(), k, result.data(), n);
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t i = 0; i < d.dst.size(); ++i)
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const ResultPlace p = result_place(w, lane, i);
+        cta.warps[first_warp + w]->regs.set(d.dst[i], lane, result[p.row * n + p.column]);
+      }
+}
+
+/// Expressions of the 16-bit elements of an operand.
+std::vector<Hash128> gather_expressions(const Cta& cta, const OperandView& view, uint32_t rows,
+                                        uint32_t columns) {
+  std::vector<Hash128> out(size_t{rows} * columns);
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t c = 0; c < columns / 8; ++c) {
+      const uint32_t at = view.chunk_address(r, c);
+      for (uint32_t i = 0; i < 8; ++i) {
+        const Hash128 bytes[2] = {cta.shared.byte(at + 2 * i), cta.shared.byte(at + 2 * i + 1)};
+        out[size_t{r} * columns + c * 8 + i] = value_of(bytes);
+      }
+    }
+  return out;
+}
+
+Hash128 positive_zero() {
+  const Hash128 bytes[2] = {hash_constant_byte(0), hash_constant_byte(0)};
+  return value_of(bytes);
+}
+
+// One node per output and group: the accumulator before, and the products of the group in any order (T6: the
+// sum inside a group is exact, so its order is free). A product of two known +0 adds nothing and is left out.
+// Rows that hold leaves of foreign rows only cannot concern the row under test: they get one foreign mark
+// each instead of an expression.
+void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
+  const Decoded& d = *op.text;
+  const uint32_t n = d.shape[1], k = d.shape[2];
+  must(d.variant == 0, "provenance of A in registers");
+  const std::vector<Hash128> a = gather_expressions(cta, decode_descriptor(op.a), 64, k);
+  const std::vector<Hash128> b = gather_expressions(cta, decode_descriptor(op.b), n, k);
+  const Hash128 zero = positive_zero();
+  const Hash128 node = combine(hash_text(d.key), hash_number(30, d.negated));
+
+  std::vector<Hash128> c(size_t{64} * n);
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t i = 0; i < d.dst.size(); ++i)
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const ResultPlace p = result_place(w, lane, i);
+        c[p.row * n + p.column] = op.scale_d != 0
+                                      ? cta.warps[first_warp + w]->regs.expression(d.dst[i], lane, 4)
+                                      : hash_number(31, 0);
+      }
+  std::vector<Hash128> result(size_t{64} * n);
+  std::vector<uint32_t> distinct;  // rows already computed
+  for (uint32_t r = 0; r < 64; ++r) {
+    const Hash128* row = &a[size_t{r} * k];
+    const bool foreign = std::any_of(row, row + k, [](const Hash128& h) { return h.foreign(); });
+    if (foreign) {
+      const Hash128 mark = combine(hash_number(32, r), {1, op.op});
+      std::fill_n(result.begin() + static_cast<ptrdiff_t>(r * n), n, mark);
+      continue;
+    }
+    // Rows beyond the end of the matrix are all the same zeros: compute one of them.
+    auto twin = std::find_if(distinct.begin(), distinct.end(), [&](uint32_t other) {
+      return std::equal(row, row + k, &a[size_t{other} * k]) &&
+             std::equal(&c[r * n], &c[r * n] + n, &c[other * n]);
+    });
+    if (twin != distinct.end()) {
+      std::copy_n(result.begin() + static_cast<ptrdiff_t>(*twin * n), n,
+                  result.begin() + static_cast<ptrdiff_t>(r * n));
+      continue;
+    }
+    distinct.push_back(r);
+    for (uint32_t j = 0; j < n; ++j) {
+      const Hash128* column = &b[size_t{j} * k];
+      Hash128 sum = hash_number(33, k);
+      for (uint32_t x = 0; x < k; ++x)
+        if (!(row[x] == zero && column[x] == zero)) sum = add_unordered(sum, combine(row[x], column[x]));
+      result[r * n + j] = combine(combine(node, c[r * n + j]), sum);
+    }
+  }
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t i = 0; i < d.dst.size(); ++i)
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const ResultPlace p = result_place(w, lane, i);
+        cta.warps[first_warp + w]->regs.set_expression(d.dst[i], lane, 4, result[p.row * n + p.column]);
+      }
+}
+
+}  // namespace
+
+void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
+  const Decoded& d = *op.text;
+  const auto first_warp = static_cast<uint32_t>(&group - cta.groups.data()) * 4;
+  const AgentId issuer = cta.recorder.trace().ops[op.op].issuer;
+  const uint32_t row_bytes = d.shape[2] * 2;
+  auto reads = [&](const OperandView& view, uint32_t rows) {
+    Event& e = cta.recorder.add(EventKind::async_access, issuer, d.index);
+    e.object = op.op;
+    // Descriptors repeat with the ring: their footprints are worked out once.
+    const uint64_t key = uint64_t{view.start} << 32 ^ uint64_t { view.stride_bytes } << 20 ^
+                         uint64_t { view.leading_bytes } << 4 ^ static_cast<uint64_t>(view.swizzle) ^
+                         uint64_t { rows } << 50;
+    auto [it, fresh] = cta.operand_footprints.try_emplace(key, 0u);
+    if (fresh) it->second = cta.recorder.footprint(Space::shared, 0, operand_ranges(view, rows, row_bytes));
+    e.footprint = it->second;
+  };
+  if (d.variant == 0) reads(decode_descriptor(op.a), 64);
+  reads(decode_descriptor(op.b), d.shape[1]);
+  switch (cta.options.domain) {
+    case Domain::control:
+      forget_results(cta, first_warp, d);
+      break;
+    case Domain::bits:
+      compute_bits(cta, first_warp, op);
+      break;
+    case Domain::provenance:
+      compute_expressions(cta, first_warp, op);
+      break;
+  }
+  cta.recorder.add(EventKind::async_complete, issuer, d.index).object = op.op;
+}
+
+}  // namespace turnstile::sim

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/launch/launch.h"
+#include "model/trace.h"
+
+namespace turnstile::sim {
+
+class Cta;
+struct WarpGroup;
+struct WarpGroupOp;
+
+/// A K-major operand in shared memory, from the 64-bit matrix descriptor of wgmma (PTX ISA 9.7.15.5.1; PE9).
+struct OperandView {
+  uint32_t start = 0;          ///< shared address
+  uint32_t leading_bytes = 0;  ///< between 16-byte columns, only without swizzle
+  uint32_t stride_bytes = 0;   ///< between groups of 8 rows
+  uint32_t base_offset = 0;    ///< must be 0: the pattern starts at an aligned address
+  Swizzle swizzle = Swizzle::none;
+
+  /// Shared address of the 16-byte chunk `chunk` (along K) of row `row`.
+  uint32_t chunk_address(uint32_t row, uint32_t chunk) const;
+};
+
+OperandView decode_descriptor(uint64_t descriptor);
+
+/// Byte ranges that `rows` rows of `row_bytes` bytes of an operand occupy, sorted and joined.
+std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, uint32_t row_bytes);
+
+/// Where accumulator register `i` of `lane` in warp `warp_in_group` lies in the 64 x N result (f32, PTX
+/// ISA 9.7.15.5.2 figure of D).
+struct ResultPlace {
+  uint32_t row, column;
+};
+constexpr ResultPlace result_place(uint32_t warp_in_group, uint32_t lane, uint32_t i) {
+  return {16 * warp_in_group + lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (lane % 4) + i % 2};
+}
+
+/// The same for A in registers: element `half` (0 or 1) of register `i` in the 64 x 16 operand of 16-bit
+/// types.
+constexpr ResultPlace a_register_place(uint32_t warp_in_group, uint32_t lane, uint32_t i, uint32_t half) {
+  return {16 * warp_in_group + lane / 4 + 8 * (i % 2), 2 * (lane % 4) + 8 * (i / 2) + half};
+}
+
+/// Runs one matrix operation that all four warps have issued: footprints into the trace, results into the
+/// registers.
+void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op);
+
+}  // namespace turnstile::sim

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace turnstile::sim {
+
+void WindowMemory::read(uint64_t address, size_t bytes, ByteRun& out) const {
+  out.resize(bytes, !cells_.empty());
+  std::memcpy(out.value.data(), &value_[address], bytes);
+  std::memcpy(out.known.data(), &known_[address], bytes);
+  if (!cells_.empty())
+    std::copy_n(cells_.begin() + static_cast<ptrdiff_t>(address), bytes, out.cells.begin());
+}
+
+void WindowMemory::write(uint64_t address, size_t from, size_t bytes, const ByteRun& in) {
+  std::memcpy(&value_[address], &in.value[from], bytes);
+  std::memcpy(&known_[address], &in.known[from], bytes);
+  if (!cells_.empty())
+    std::copy_n(in.cells.begin() + static_cast<ptrdiff_t>(from), bytes,
+                cells_.begin() + static_cast<ptrdiff_t>(address));
+}
+
+void WindowMemory::forget(uint64_t address, size_t bytes) { std::memset(&known_[address], 0, bytes); }
+
+bool WindowMemory::all_known(uint64_t address, size_t bytes) const {
+  return std::memchr(&known_[address], 0, bytes) == nullptr;
+}
+
+Result<GlobalMemory> GlobalMemory::create(const Launch& launch,
+                                          const std::vector<std::vector<std::byte>>& variables, Domain domain,
+                                          RowUnderTest row) {
+  GlobalMemory memory;
+  memory.domain_ = domain;
+  memory.row_ = row;
+  for (const turnstile::Buffer& b : launch.buffers) {
+    Buffer out;
+    out.name = b.name;
+    out.bytes = b.bytes;
+    out.element_bytes = element_bytes(b.type);
+    out.pitch = std::max<uint64_t>(b.row_pitch, 1);
+    out.columns = b.columns();
+    out.shape = b.shape;
+    if (b.batch_axis) out.batch_axis = static_cast<int>(*b.batch_axis);
+    const bool contents = domain == Domain::bits || b.control_data;
+    out.opaque = domain == Domain::control && !b.control_data;
+    out.leaves = domain == Domain::provenance && !b.control_data;
+    if (contents) {
+      auto initial = initial_contents(b);
+      if (!initial) return tl::unexpected<Error>(initial.error());
+      out.value.resize(initial->size());
+      std::memcpy(out.value.data(), initial->data(), initial->size());
+      if (domain != Domain::bits) out.known.assign(out.value.size(), 1);
+    }
+    memory.buffers_.push_back(std::move(out));
+  }
+  for (const auto& v : variables) {
+    Buffer out;
+    out.name = "variable";
+    out.bytes = v.size();
+    out.value.resize(v.size());
+    std::memcpy(out.value.data(), v.data(), v.size());
+    if (domain != Domain::bits) out.known.assign(v.size(), 1);
+    memory.buffers_.push_back(std::move(out));
+  }
+  return memory;
+}
+
+Hash128 GlobalMemory::leaf(uint32_t buffer, uint64_t offset) const {
+  const Buffer& b = buffers_[buffer];
+  const uint64_t element = offset / b.element_bytes;
+  uint64_t rest = element / b.pitch;
+  const uint64_t column = element % b.pitch;
+  // Coordinates from the innermost dimension outwards; the batch coordinate is left out of the name of the
+  // row under test.
+  Hash128 h = hash_number(20, column);
+  uint64_t batch_row = 0;
+  bool has_row = false;
+  for (int axis = static_cast<int>(b.shape.size()) - 2; axis >= 0; --axis) {
+    const uint64_t extent = b.shape[static_cast<size_t>(axis)];
+    const uint64_t coordinate = axis == 0 ? rest : rest % std::max<uint64_t>(extent, 1);
+    rest /= std::max<uint64_t>(extent, 1);
+    if (axis == b.batch_axis) {
+      batch_row = coordinate;
+      has_row = true;
+    } else {
+      h = combine(h, hash_number(21, coordinate));
+    }
+  }
+  h = combine(hash_text(b.name), h);
+  if (has_row && batch_row != row_.row) {
+    h = combine(h, hash_number(22, batch_row));
+    h.lo |= 1;
+  }
+  return byte_of(h, static_cast<unsigned>(offset % b.element_bytes));
+}
+
+void GlobalMemory::read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun& out, size_t at) const {
+  const Buffer& b = buffers_[buffer];
+  if (b.opaque) {
+    std::memset(&out.known[at], 0, bytes);
+    return;
+  }
+  if (!b.leaves) {
+    std::memcpy(&out.value[at], &b.value[offset], bytes);
+    if (b.known.empty())
+      std::memset(&out.known[at], 1, bytes);
+    else
+      std::memcpy(&out.known[at], &b.known[offset], bytes);
+    return;
+  }
+  for (size_t i = 0; i < bytes; ++i) {
+    const uint64_t where = offset + i;
+    auto page = b.pages.find(where / page_bytes);
+    out.known[at + i] = 0;
+    out.cells[at + i] = page != b.pages.end() && page->second.written[where % page_bytes]
+                            ? page->second.cells[where % page_bytes]
+                            : leaf(buffer, where);
+  }
+}
+
+void GlobalMemory::write(uint32_t buffer, uint64_t offset, size_t bytes, const ByteRun& in, size_t from) {
+  Buffer& b = buffers_[buffer];
+  if (b.opaque) return;
+  if (!b.leaves) {
+    std::memcpy(&b.value[offset], &in.value[from], bytes);
+    if (!b.known.empty()) std::memcpy(&b.known[offset], &in.known[from], bytes);
+    return;
+  }
+  for (size_t i = 0; i < bytes; ++i) {
+    const uint64_t where = offset + i;
+    Page& page = b.pages[where / page_bytes];
+    page.cells[where % page_bytes] =
+        in.known[from + i] ? hash_constant_byte(in.value[from + i]) : in.cells[from + i];
+    page.written[where % page_bytes] = true;
+  }
+}
+
+std::vector<std::vector<std::byte>> GlobalMemory::take_contents(size_t launch_buffers) {
+  std::vector<std::vector<std::byte>> out(launch_buffers);
+  for (size_t i = 0; i < launch_buffers; ++i) {
+    out[i].resize(buffers_[i].value.size());
+    std::memcpy(out[i].data(), buffers_[i].value.data(), out[i].size());
+  }
+  return out;
+}
+
+Hash128 GlobalMemory::element(uint32_t buffer, uint64_t offset, unsigned bytes) const {
+  ByteRun run;
+  run.resize(bytes, true);
+  read(buffer, offset, bytes, run, 0);
+  for (unsigned i = 0; i < bytes; ++i)
+    if (run.known[i]) run.cells[i] = hash_constant_byte(run.value[i]);
+  return value_of({run.cells.data(), bytes});
+}
+
+bool GlobalMemory::written(uint32_t buffer, uint64_t offset) const {
+  const Buffer& b = buffers_[buffer];
+  auto page = b.pages.find(offset / page_bytes);
+  return page != b.pages.end() && page->second.written[offset % page_bytes];
+}
+
+}  // namespace turnstile::sim

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/launch/launch.h"
+#include "model/result.h"
+#include "sim/hash128.h"
+#include "sim/launch_run.h"
+
+namespace turnstile::sim {
+
+/// Some bytes on their way between memory and registers: value, whether it is known, and (provenance domain)
+/// its expression.
+struct ByteRun {
+  std::vector<uint8_t> value;
+  std::vector<uint8_t> known;  ///< 0 or 1
+  std::vector<Hash128> cells;  ///< empty outside the provenance domain; valid where not known
+
+  void resize(size_t bytes, bool with_cells) {
+    value.resize(bytes);
+    known.resize(bytes);
+    if (with_cells) cells.resize(bytes);
+  }
+};
+
+/// The shared window of one CTA, or the local memory of one thread. Addresses are offsets in the window.
+/// Bounds are checked by the caller.
+class WindowMemory {
+ public:
+  WindowMemory(uint64_t bytes, bool with_cells)
+      : value_(bytes), known_(bytes), cells_(with_cells ? bytes : 0) {}
+
+  bool contains(uint64_t address, uint64_t bytes) const {
+    return address <= value_.size() && bytes <= value_.size() - address;
+  }
+  uint64_t size() const { return value_.size(); }
+  void read(uint64_t address, size_t bytes, ByteRun& out) const;
+  void write(uint64_t address, size_t from, size_t bytes, const ByteRun& in);
+  void forget(uint64_t address, size_t bytes);
+  const uint8_t* data(uint64_t address) const { return &value_[address]; }
+  bool all_known(uint64_t address, size_t bytes) const;
+  Hash128 byte(uint64_t address) const {
+    return known_[address] ? hash_constant_byte(value_[address]) : cells_[address];
+  }
+
+ private:
+  std::vector<uint8_t> value_;
+  std::vector<uint8_t> known_;
+  std::vector<Hash128> cells_;
+};
+
+/// How the leaves of the provenance domain are named: the row under test of each batch buffer by its place
+/// inside the row, so that the same row of another batch has the same names; all other rows as foreign
+/// (design.md section 5).
+struct RowUnderTest {
+  uint64_t row = 0;
+};
+
+/// Global memory: the buffers of the launch, then the variables of the module.
+class GlobalMemory {
+ public:
+  static Result<GlobalMemory> create(const Launch& launch,
+                                     const std::vector<std::vector<std::byte>>& variables, Domain domain,
+                                     RowUnderTest row);
+
+  size_t buffer_count() const { return buffers_.size(); }
+  uint64_t bytes_of(uint32_t buffer) const { return buffers_[buffer].bytes; }
+  /// Whether reading can give known values; otherwise copies need not touch data at all.
+  bool opaque(uint32_t buffer) const { return buffers_[buffer].opaque; }
+  void read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun& out, size_t at) const;
+  void write(uint32_t buffer, uint64_t offset, size_t bytes, const ByteRun& in, size_t from);
+  std::vector<std::vector<std::byte>> take_contents(size_t launch_buffers);
+
+  /// Expression of an element of an output buffer; a constant if it was never written.
+  Hash128 element(uint32_t buffer, uint64_t offset, unsigned bytes) const;
+  bool written(uint32_t buffer, uint64_t offset) const;
+
+ private:
+  static constexpr uint64_t page_bytes = 256;
+  struct Page {
+    Hash128 cells[page_bytes];
+    bool written[page_bytes] = {};
+  };
+  struct Buffer {
+    std::string name;
+    uint64_t bytes = 0;
+    bool opaque = false;         // control domain, data not needed: every read is unknown, writes are dropped
+    bool leaves = false;         // provenance domain: contents are leaves until written
+    std::vector<uint8_t> value;  // empty if opaque or leaves
+    std::vector<uint8_t> known;  // control_data only: 0 where an unknown value was written
+    uint64_t element_bytes = 1, pitch = 1, columns = 1;
+    std::vector<uint64_t> shape;
+    int batch_axis = -1;
+    std::unordered_map<uint64_t, Page> pages;  // provenance: written bytes
+  };
+  Hash128 leaf(uint32_t buffer, uint64_t offset) const;
+
+  std::vector<Buffer> buffers_;
+  Domain domain_ = Domain::control;
+  RowUnderTest row_;
+};
+
+}  // namespace turnstile::sim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/launch/launch.h"
+#include "model/ptx/program.h"
+#include "model/result.h"
+#include "model/trace.h"
+#include "sim/alu/pure.h"
+#include "sim/register_file.h"
+
+namespace turnstile::sim {
+
+class Cta;
+struct Warp;
+struct Decoded;
+
+/// What executing one instruction for some lanes of a warp did.
+enum class Step : uint8_t {
+  next,     ///< go on with the next instruction
+  moved,    ///< the handler placed the lanes itself (branch, exit, split)
+  blocked,  ///< nothing happened yet; try the same instruction again later
+  stop,     ///< the CTA ends here: a fault or an unknown stands in the trace
+};
+using Handler = Step (*)(Cta&, Warp&, const Decoded&, LaneMask);
+
+enum class AddressSpace : uint8_t { generic, global, shared, local, param };
+
+/// One instruction, ready to run. All operands are numbers of registers: immediates, special registers and
+/// addresses of variables live in registers of their own behind the declared ones, so that handlers know one
+/// kind of operand only.
+struct Decoded {
+  static constexpr uint32_t none = 0xffffffff;
+  Handler run = nullptr;
+  const ptx::Instruction* text = nullptr;
+  uint32_t index = 0;  ///< of the instruction; also the place number in traces
+  uint32_t guard = none;
+  bool guard_negated = false;
+  std::vector<uint32_t> dst;  ///< `none` for a sink
+  std::vector<uint8_t> dst_bits;
+  std::vector<uint32_t> src;     ///< addresses give their base register here
+  uint32_t negated = 0;          ///< bit i: source i is a negated predicate
+  std::vector<int64_t> offsets;  ///< of the address operands, in order
+  uint32_t target = 0;           ///< branch target
+  PureOp pure;
+  // Meaning depends on the handler; see the decoder of each family.
+  AddressSpace space = AddressSpace::generic;
+  uint8_t bytes = 0;  ///< element size of a memory access
+  uint8_t vector = 1;
+  bool is_signed = false;
+  uint8_t variant = 0;
+  uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
+  std::string_view key;           ///< mnemonic family for provenance
+};
+
+/// Layout of the shared window, generic windows and parameters of one launch.
+struct AddressMap {
+  static constexpr uint64_t shared_static_base = 0x400;  ///< the first KiB belongs to the system on sm_90
+  static constexpr uint64_t shared_window = uint64_t{0x7f} << 40;
+  static constexpr uint64_t local_window = uint64_t{0x7e} << 40;
+  static constexpr uint64_t param_window = uint64_t{0x7d} << 40;
+  static constexpr uint64_t window_bytes = uint64_t{1} << 40;
+  static constexpr uint64_t buffer_base(uint32_t buffer) { return (uint64_t{buffer} + 1) << 40; }
+};
+
+struct Program {
+  ptx::Module module;
+  const ptx::Entry* entry = nullptr;
+  std::vector<Decoded> code;
+  std::vector<Place> places;
+  uint32_t register_count = 0;                             ///< declared plus constants plus specials
+  std::vector<std::pair<uint32_t, uint64_t>> constants;    ///< register -> value, the same in every lane
+  std::vector<std::pair<uint32_t, std::string>> specials;  ///< register -> special register name
+  std::vector<uint8_t> register_bits;
+  uint64_t shared_bytes = 0;  ///< end of the shared window (static and dynamic)
+  uint64_t dynamic_shared_base = 0;
+  uint64_t local_bytes = 0;       ///< per thread
+  std::vector<std::byte> params;  ///< parameter block; tensor maps are zero there
+  std::vector<uint8_t> params_known;
+  std::unordered_map<uint64_t, uint32_t> tensor_map_at;  ///< parameter offset -> index in Launch::tensor_maps
+  std::vector<std::vector<std::byte>>
+      variables;  ///< module-scope .global/.const, as buffers behind those of the launch
+  std::vector<std::string> variable_names;
+  uint32_t registers_per_thread = 0;  ///< at entry; 0 if unknown
+};
+
+/// Finds the handler of an instruction: sim/forms.cc. Error: not implemented, with file, line and mnemonic.
+Result<Decoded> decode_form(const ptx::Instruction& instruction, const Program& program, Decoded base);
+
+}  // namespace turnstile::sim

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/hash128.h"
+
+namespace turnstile::sim {
+
+using LaneMask = uint32_t;
+inline constexpr unsigned warp_size = 32;
+inline constexpr LaneMask all_lanes = 0xffffffff;
+
+constexpr uint64_t width_mask(unsigned bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+
+/// Expression hashes of the bytes of one register in one lane.
+using Cells = std::array<Hash128, 8>;
+
+/// The registers of one warp, lane by lane. A value is known (its bits are exact) or unknown; in the
+/// provenance domain an unknown value has cells. Reading a register that was never written gives an unknown
+/// value.
+class RegisterFile {
+ public:
+  RegisterFile(size_t registers, bool with_cells)
+      : bits_(registers * warp_size), known_(registers), cells_(with_cells ? registers * warp_size : 0) {}
+
+  const uint64_t* lanes(uint32_t reg) const { return &bits_[size_t{reg} * warp_size]; }
+  uint64_t* lanes(uint32_t reg) { return &bits_[size_t{reg} * warp_size]; }
+  uint64_t get(uint32_t reg, unsigned lane) const { return bits_[size_t{reg} * warp_size + lane]; }
+  LaneMask known(uint32_t reg) const { return known_[reg]; }
+  bool known(uint32_t reg, unsigned lane) const { return ((known_[reg] >> lane) & 1) != 0; }
+
+  void set(uint32_t reg, unsigned lane, uint64_t value) {
+    bits_[size_t{reg} * warp_size + lane] = value;
+    known_[reg] |= LaneMask{1} << lane;
+  }
+  void set_known(uint32_t reg, LaneMask mask) { known_[reg] |= mask; }
+  void forget(uint32_t reg, LaneMask mask) { known_[reg] &= ~mask; }
+
+  bool has_cells() const { return !cells_.empty(); }
+  Cells& cells(uint32_t reg, unsigned lane) { return cells_[size_t{reg} * warp_size + lane]; }
+  const Cells& cells(uint32_t reg, unsigned lane) const { return cells_[size_t{reg} * warp_size + lane]; }
+
+  /// Expression of one byte, whether its value is known or not.
+  Hash128 byte(uint32_t reg, unsigned lane, unsigned index) const {
+    return known(reg, lane) ? hash_constant_byte(static_cast<uint8_t>(get(reg, lane) >> (8 * index)))
+                            : cells(reg, lane)[index];
+  }
+  /// Expression of the low `bytes` bytes as one value.
+  Hash128 expression(uint32_t reg, unsigned lane, unsigned bytes) const {
+    Cells c;
+    for (unsigned i = 0; i < bytes; ++i) c[i] = byte(reg, lane, i);
+    return value_of({c.data(), bytes});
+  }
+  /// The register becomes unknown in this lane and is the given expression.
+  void set_expression(uint32_t reg, unsigned lane, unsigned bytes, Hash128 h) {
+    forget(reg, LaneMask{1} << lane);
+    Cells& c = cells(reg, lane);
+    for (unsigned i = 0; i < c.size(); ++i) c[i] = i < bytes ? byte_of(h, i) : hash_constant_byte(0);
+  }
+  /// Copies value and expression; `shift` and `bytes` select a part of the source (in bytes), zero-extended.
+  void copy(uint32_t to, uint32_t from, unsigned lane, unsigned shift, unsigned bytes) {
+    if (known(from, lane)) {
+      set(to, lane, (get(from, lane) >> (8 * shift)) & width_mask(8 * bytes));
+      return;
+    }
+    const Cells source = has_cells() ? cells(from, lane) : Cells{};
+    forget(to, LaneMask{1} << lane);
+    if (!has_cells()) return;
+    Cells& c = cells(to, lane);
+    for (unsigned i = 0; i < c.size(); ++i)
+      c[i] = i < bytes && i + shift < c.size() ? source[i + shift] : hash_constant_byte(0);
+  }
+
+ private:
+  std::vector<uint64_t> bits_;
+  std::vector<LaneMask> known_;
+  std::vector<Cells> cells_;
+};
+
+}  // namespace turnstile::sim
