@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// mbarriers, representation B (algorithms.md 5.2, 5.3). One lane per barrier holds the number of the last
+// completion that a clock knows; D1 and D3 are then one comparison, with a slow path that looks at the
+// contributors of the completion. `arriving_` is never reset: under D3 the history of earlier generations is
+// in the past anyway, and an mbarrier word carries earlier releases along (M7).
+#include "checker/barriers.h"
+
+#include <algorithm>
+
+namespace turnstile::checker {
+
+Barriers::Barriers(RunState& run)
+    : run_(run),
+      states_(run.trace.barriers.size()),
+      arriving_(run.lanes, run.views, states_.size()),
+      done_(run.lanes, run.views, states_.size()) {}
+
+void Barriers::report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t event) {
+  Breach breach;
+  breach.kind = kind;
+  breach.object = b;
+  breach.generation = generation;
+  breach.event = event;
+  run_.seen.breaches.push_back(breach);
+}
+
+void Barriers::init(const Event& e) {
+  const uint32_t b = e.object;
+  State& s = states_[b];
+  if (s.refused) return;
+  if (s.init_event != no_event) {
+    s.base += static_cast<uint32_t>(s.machine.generation()) + 1;
+    run_.seen.uncovered.push_back("a barrier is initialised again while the kernel runs (K4)");
+  }
+  const Mbarrier::Outcome outcome = s.machine.init(e.count);
+  if (!broken_rule(outcome).empty()) return settle(b, outcome, run_.now);
+  s.open = s.last = s.before_last = {};
+  s.expects.clear();
+  s.passed.clear();
+  s.init = run_.here(e.agent.v);
+  s.init_event = run_.now;
+  run_.tick(e.agent.v);
+}
+
+void Barriers::inval(const Event& e) {
+  const uint32_t b = e.object;
+  State& s = states_[b];
+  if (!usable(b, run_.strands.all(e.agent.v), run_.now)) return;
+  const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
+  const uint32_t* arrived = arriving_.row(b, Views::causal);
+  bool after_all_uses = true;  // MB10: else a late arrive or wait hits a dead object in another schedule
+  for (uint32_t lane = 0; lane < run_.lanes.first_barrier; ++lane)
+    after_all_uses &= causal[lane] >= arrived[lane];
+  for (const Passed& p : s.passed) after_all_uses &= knows(causal, p.epoch);
+  if (!after_all_uses)
+    run_.seen.uncovered.push_back("a barrier is invalidated where not all of its uses are over (MB10)");
+  settle(b, s.machine.inval(), run_.now);
+  run_.tick(e.agent.v);
+}
+
+// K4, MB10, MB11: initialised, and visibly so. Checked in the visibility order, which is the stronger demand.
+bool Barriers::usable(uint32_t b, const uint32_t* knowledge, size_t event) {
+  State& s = states_[b];
+  if (s.refused) return false;
+  const uint32_t* order = knowledge + run_.lanes.width * Views::order;
+  const bool visible = s.init_event != no_event && knows(order, s.init);
+  if (!visible && !s.early_use_reported) {
+    s.early_use_reported = true;
+    run_.seen.early_uses.push_back({b, s.init_event, event});
+  }
+  return s.init_event != no_event;
+}
+
+bool Barriers::completion_known(uint32_t* causal, uint32_t b, uint64_t generation) {
+  const State& s = states_[b];
+  if (generation == 0) return true;
+  const Epoch completion{run_.lanes.barrier(b), s.base + static_cast<uint32_t>(generation)};
+  if (knows(causal, completion)) return true;
+  // Slow path: who knows all contributions knows the completion, unless bytes contributed (PF15).
+  const Contributors& c = generation == s.machine.generation() ? s.last : s.before_last;
+  if (c.bytes || !std::all_of(c.strands.begin(), c.strands.end(), [&](Epoch e) { return knows(causal, e); }))
+    return false;
+  causal[completion.lane] = completion.value;
+  return true;
+}
+
+void Barriers::contribute(uint32_t b, uint32_t* knowledge, bool publishes, size_t event) {
+  const uint64_t generation = states_[b].machine.generation();
+  if (!completion_known(knowledge, b, generation))
+    report(Breach::Kind::foreign_arrival, b, generation, event);                         // D3
+  join(arriving_.all(b), knowledge, publishes ? arriving_.stride() : run_.lanes.width);  // HB1, HB5
+}
+
+void Barriers::arrive(const Event& e) {
+  const uint32_t b = e.object, strand = e.agent.v;
+  uint32_t* knowledge = run_.strands.all(strand);
+  State& s = states_[b];
+  if (!usable(b, knowledge, run_.now)) return run_.tick(strand);
+  contribute(b, knowledge, e.has(Event::release), run_.now);
+  s.open.strands.push_back(run_.here(strand));
+  for (Expected& x : s.expects) x.covered |= knows(knowledge, x.epoch);
+  const bool announces = e.has(Event::expects_bytes) && e.bytes > 0;  // K5: zero bytes are no contribution
+  settle(b, announces ? s.machine.arrive_expect_tx(e.bytes) : s.machine.arrive(e.count), run_.now);
+  run_.tick(strand);
+}
+
+void Barriers::expect(const Event& e) {
+  const uint32_t b = e.object, strand = e.agent.v;
+  uint32_t* knowledge = run_.strands.all(strand);
+  State& s = states_[b];
+  if (e.bytes == 0 || !usable(b, knowledge, run_.now)) return run_.tick(strand);
+  contribute(b, knowledge, false, run_.now);
+  s.open.strands.push_back(run_.here(strand));
+  s.expects.push_back({run_.here(strand), run_.now, false});
+  settle(b, s.machine.expect_tx(e.bytes), run_.now);
+  run_.tick(strand);
+}
+
+void Barriers::complete(const AsyncOp& op, size_t issue_event, uint32_t* knowledge) {
+  const uint32_t b = op.barrier;
+  State& s = states_[b];
+  if (op.bytes == 0 || !usable(b, knowledge, issue_event)) return;
+  contribute(b, knowledge, false, issue_event);
+  s.open.bytes = true;
+  s.bytes_generation = s.machine.generation() + 1;
+  settle(b, s.machine.complete_tx(op.bytes), run_.now);
+}
+
+void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {
+  State& s = states_[b];
+  if (const std::string_view rule = broken_rule(outcome); !rule.empty()) {
+    report(Breach::Kind::refused, b, s.machine.generation(), event);  // D4
+    run_.seen.breaches.back().rule = rule;
+    s.refused = true;
+    return;
+  }
+  if (outcome != Mbarrier::Outcome::completed) return;
+  const uint64_t generation = s.machine.generation();
+  for (const Expected& x : s.expects)
+    if (!x.covered) report(Breach::Kind::unannounced, b, generation - 1, x.event);  // D5a
+  uint32_t* arrived = arriving_.row(b, Views::causal);
+  for (const Passed& p : s.passed)
+    if (!knows(arrived, p.epoch)) {
+      report(Breach::Kind::lapped, b, generation - 1, p.event);  // D2
+      run_.seen.breaches.back().completion = event;
+    }
+  arrived[run_.lanes.barrier(b)] = s.base + static_cast<uint32_t>(generation);
+  std::copy_n(arriving_.all(b), arriving_.stride(), done_.all(b));
+  std::swap(s.before_last, s.last);
+  std::swap(s.last, s.open);
+  s.open.strands.clear();
+  s.open.bytes = false;
+  s.expects.clear();
+  s.passed.clear();
+  s.last_completion = event;
+  ++run_.seen.phases;
+}
+
+void Barriers::wait(const Event& e) {
+  const uint32_t b = e.object, strand = e.agent.v;
+  State& s = states_[b];
+  uint32_t* knowledge = run_.strands.all(strand);
+  if (!usable(b, knowledge, run_.now)) return run_.tick(strand);
+  const uint64_t generation = s.machine.generation();
+  if (generation != e.generation || !s.machine.ready(e.count)) {
+    run_.seen.inconsistent = "a wait passes that the barrier's state does not let pass";
+    return;
+  }
+  if (generation > 1 && !completion_known(knowledge, b, generation - 1))
+    report(Breach::Kind::early_pass, b, generation - 1, run_.now);  // D1
+  if (generation > 0) {
+    const Epoch completion{run_.lanes.barrier(b), s.base + static_cast<uint32_t>(generation)};
+    join(knowledge, done_.all(b), e.has(Event::acquire) ? done_.stride() : run_.lanes.width);
+    if (e.has(Event::acquire)) {  // HB3: the landed bytes, and nothing of the history of who issued them
+      uint32_t& known = run_.strands.row(strand, Views::order)[completion.lane];
+      known = std::max(known, completion.value);
+    }
+  }
+  s.passed.push_back({run_.here(strand), run_.now});
+  run_.tick(strand);
+}
+
+Epoch Barriers::landing(uint32_t b) const {
+  const State& s = states_[b];
+  return {run_.lanes.barrier(b), s.base + static_cast<uint32_t>(s.machine.generation()) + 1};
+}
+
+Epoch Barriers::last_bytes(uint32_t b) const {
+  const State& s = states_[b];
+  if (s.bytes_generation == 0) return {};
+  return {run_.lanes.barrier(b), s.base + static_cast<uint32_t>(s.bytes_generation)};
+}
+
+void Barriers::finish() {
+  for (size_t i = 0; i < run_.trace.blocked.size(); ++i) {
+    const Blocked& w = run_.trace.blocked[i];
+    if (w.on != Blocked::On::mbarrier) continue;
+    const State& s = states_[w.object];
+    if (s.refused || s.init_event == no_event) continue;
+    const uint64_t generation = s.machine.generation();
+    if (completion_known(run_.strands.row(w.agent.v, Views::causal), w.object, generation)) continue;
+    report(Breach::Kind::blocked_early, w.object, generation, no_event);  // D1
+    run_.seen.breaches.back().blocked = i;
+    run_.seen.breaches.back().completion = s.last_completion;
+  }
+  for (uint32_t b = 0; b < states_.size(); ++b) {
+    const State& s = states_[b];
+    if (s.refused || !s.machine.valid() || s.machine.pending() != 0) continue;
+    const size_t expect = s.expects.empty() ? s.init_event : s.expects.front().event;
+    if (s.machine.tx() < 0) report(Breach::Kind::unmatched, b, s.machine.generation(), expect);  // D5b
+    for (const Expected& x : s.expects)
+      if (!x.covered) report(Breach::Kind::unannounced, b, s.machine.generation(), x.event);  // D5a
+  }
+}
+
+}  // namespace turnstile::checker

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace turnstile::checker {
+
+// Vector clocks of algorithms.md 5.2, representation B: lanes = strands + mbarriers + named barriers +
+// queues, one fixed width per trace. Every question is "is this epoch in that clock?" (one comparison), every
+// update a maximum.
+
+/// One point on one lane. A clock knows it iff its entry of that lane is at least `value`; value 0 is known
+/// to everyone.
+struct Epoch {
+  uint32_t lane = 0;
+  uint32_t value = 0;
+};
+
+/// Which lane belongs to whom. Queue lanes come in pairs: sources read (BK3), and everything done.
+struct Lanes {
+  uint32_t first_barrier = 0;
+  uint32_t first_named = 0;
+  uint32_t first_queue = 0;
+  uint32_t width = 0;  ///< a multiple of 8, so that joins vectorise without a tail
+
+  Lanes() = default;
+  Lanes(size_t agents, size_t barriers, size_t named, size_t queues)
+      : first_barrier(static_cast<uint32_t>(agents)),
+        first_named(static_cast<uint32_t>(agents + barriers)),
+        first_queue(static_cast<uint32_t>(agents + barriers + named)),
+        width(static_cast<uint32_t>((agents + barriers + named + 2 * queues + 7) / 8 * 8)) {}
+
+  uint32_t agent(uint32_t a) const { return a; }
+  uint32_t barrier(uint32_t b) const { return first_barrier + b; }
+  uint32_t named(uint32_t n) const { return first_named + n; }
+  uint32_t read_done(uint32_t q) const { return first_queue + 2 * q; }
+  uint32_t all_done(uint32_t q) const { return first_queue + 2 * q + 1; }
+};
+
+/// Which views a knowledge has. Row 0 is the causal order, row 1 the visibility order (hb of semantics.md
+/// 0.5); a g2a row exists only if the trace has a proxy fence of that space, otherwise nothing generic is
+/// ever known to the async proxy there.
+struct Views {
+  static constexpr uint32_t causal = 0, order = 1, none = 0xffffffff;
+  uint32_t fenced_shared = none;
+  uint32_t fenced_global = none;
+  uint32_t rows = 2;
+
+  Views() = default;
+  Views(bool shared_fences, bool global_fences) {
+    if (shared_fences) fenced_shared = rows++;
+    if (global_fences) fenced_global = rows++;
+  }
+};
+
+/// into = max(into, from), n a multiple of 8.
+inline void join(uint32_t* into, const uint32_t* from, size_t n) {
+  for (size_t i = 0; i < n; i += 8)
+    for (size_t j = i; j < i + 8; ++j) into[j] = std::max(into[j], from[j]);
+}
+
+/// into = min(into, from): what both know.
+inline void meet(uint32_t* into, const uint32_t* from, size_t n) {
+  for (size_t i = 0; i < n; i += 8)
+    for (size_t j = i; j < i + 8; ++j) into[j] = std::min(into[j], from[j]);
+}
+
+inline bool knows(const uint32_t* clock, Epoch e) { return clock[e.lane] >= e.value; }
+
+/// The knowledge of many owners, flat: for each owner its rows one after the other. Pointers stay valid until
+/// `take` grows the table.
+class KnowledgeTable {
+ public:
+  KnowledgeTable() = default;
+  KnowledgeTable(const Lanes& lanes, const Views& views, size_t owners)
+      : width_(lanes.width), stride_(size_t{lanes.width} * views.rows), words_(stride_ * owners) {}
+
+  uint32_t* all(size_t owner) { return words_.data() + stride_ * owner; }
+  const uint32_t* all(size_t owner) const { return words_.data() + stride_ * owner; }
+  uint32_t* row(size_t owner, uint32_t view) { return all(owner) + size_t{width_} * view; }
+  const uint32_t* row(size_t owner, uint32_t view) const { return all(owner) + size_t{width_} * view; }
+  size_t stride() const { return stride_; }
+
+  /// An owner that nobody uses, with undefined contents.
+  uint32_t take() {
+    if (!free_.empty()) {
+      const uint32_t slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+    words_.resize(words_.size() + stride_);
+    return static_cast<uint32_t>(words_.size() / stride_ - 1);
+  }
+  void give_back(uint32_t slot) { free_.push_back(slot); }
+
+ private:
+  uint32_t width_ = 0;
+  size_t stride_ = 0;
+  std::vector<uint32_t> words_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace turnstile::checker

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Faults of the protocol that need no schedule to be seen, and the faults at which the execution stopped, in
+// words.
+#include <algorithm>
+#include <map>
+
+#include "checker/explain.h"
+
+namespace turnstile::checker {
+
+namespace {
+
+void explain_early_uses(const Story& story, std::vector<Ranked>& out) {
+  std::map<std::pair<uint32_t, uint32_t>, size_t> known;
+  for (const EarlyUse& u : story.seen.early_uses) {
+    const bool never = u.init == no_event;
+    const uint32_t place = story.event(u.use).place;
+    const auto [at, fresh] =
+        known.try_emplace({place, never ? 0xffffffff : story.event(u.init).place}, out.size());
+    if (!fresh) {
+      ++out[at->second].diagnostic.occurrences;
+      continue;
+    }
+    Diagnostic d;
+    d.where = story.names.position(place);
+    d.label = "uses " + story.names.barrier(u.barrier);
+    if (never) {
+      d.finding_class = FindingClass::barrier_protocol;
+      d.rule = "MB10";
+      d.message =
+          story.who(u.use) + " uses " + story.names.barrier(u.barrier) + ", which is never initialised";
+      d.help = "mbarrier.init it in one thread, then __syncthreads()";
+    } else {
+      d.finding_class = FindingClass::race;
+      d.rule = "MB11";
+      d.message = story.who(u.use) + " can use " + story.names.barrier(u.barrier) +
+                  " before its initialisation is visible";
+      d.sides.push_back(story.at(u.init, story.who(u.init) + " initialises it here"));
+      d.facts.push_back("nothing orders the two");
+      d.witness = {story.who(u.init) + " is late: it has not initialised " + story.names.barrier(u.barrier),
+                   story.who(u.use) + " uses it: undefined, and the later init wipes what was counted"};
+      d.witness_is_shortest = true;
+      d.help = "__syncthreads() (or another CTA barrier) after the mbarrier.init, before any use";
+    }
+    out.push_back({Rank::initialisation, u.use, std::move(d)});
+  }
+}
+
+void explain_bytes(const Story& story, std::vector<Ranked>& out) {
+  for (const ByteMismatch& m : story.seen.byte_mismatches) {
+    const std::string barrier = story.names.barrier(m.barrier), phase = Names::phase(m.generation);
+    const bool too_few = m.issued < m.expected;
+    Diagnostic d;
+    d.finding_class = FindingClass::barrier_protocol;
+    d.rule = too_few ? "MB18" : "MB19";
+    const size_t where = m.expect != no_event ? m.expect : m.copies.front();
+    d.where = story.names.position(story.event(where).place);
+    d.label = barrier + ", " + phase + ": expects " + std::to_string(m.expected) + " bytes";
+    d.message = std::to_string(m.expected) + " bytes are expected on " + barrier +
+                " in each such phase, but its copies bring " + std::to_string(m.issued);
+    std::map<uint32_t, uint64_t> by_place;
+    for (size_t copy : m.copies)
+      by_place[story.event(copy).place] += story.trace.ops[story.event(copy).object].bytes;
+    for (const auto& [place, bytes] : by_place)
+      d.sides.push_back(
+          story.names.note(place, "brings " + std::to_string(bytes) + " bytes (a box counts in full, MB31)"));
+    d.facts.push_back(
+        too_few ? std::to_string(m.expected - m.issued) + " bytes never come: the phase does not complete"
+                : std::to_string(m.issued - m.expected) +
+                      " bytes too many: the phase completes before all bytes are there, or never");
+    d.help = "expect exactly " + std::to_string(m.issued) + " bytes, the sum of the copies";
+    d.occurrences = m.occurrences;
+    out.push_back({Rank::bytes, where, std::move(d)});
+  }
+}
+
+void explain_second_helpings(const Story& story, std::vector<Ranked>& out) {
+  for (const SecondHelping& s : story.seen.second_helpings) {
+    const std::string barrier = story.names.barrier(s.barrier), phase = Names::phase(s.generation - 1);
+    Diagnostic d;
+    d.finding_class = FindingClass::stale;
+    d.rule = "OB1.1";
+    d.message = story.who(s.again) + " consumes " + phase + " of " + barrier + " a second time";
+    d.where = story.names.position(story.event(s.again).place);
+    d.label = "passes at once: " + phase + " completed long ago";
+    d.sides = {story.at(s.first, "it waited for the same phase here"),
+               story.at(s.release, "and released the buffer here")};
+    d.facts = {
+        "the data are those of an earlier tile, or are being overwritten: the wait names a phase that is "
+        "over"};
+    d.help = "carry stage and phase on across tiles; flip the phase exactly when the stage wraps to 0";
+    d.occurrences = s.occurrences;
+    out.push_back({Rank::stale, s.again, std::move(d)});
+  }
+}
+
+void explain_named(const Story& story, std::vector<Ranked>& out) {
+  std::map<std::pair<NamedMisuse::Kind, uint32_t>, size_t> known;
+  for (const NamedMisuse& m : story.seen.named) {
+    const Event& e = story.event(m.event);
+    const auto [at, fresh] = known.try_emplace({m.kind, e.place}, out.size());
+    if (!fresh) {
+      ++out[at->second].diagnostic.occurrences;
+      continue;
+    }
+    const std::string barrier = story.names.named_barrier(m.object);
+    Diagnostic d;
+    d.finding_class = FindingClass::barrier_protocol;
+    d.where = story.names.position(e.place);
+    d.label = barrier + ", count " + std::to_string(e.count);
+    if (m.other != no_event)
+      d.sides.push_back(
+          story.at(m.other, story.who(m.other) + ", count " + std::to_string(story.event(m.other).count)));
+    Rank rank = Rank::named_barrier;
+    switch (m.kind) {
+      case NamedMisuse::Kind::count_mismatch:
+        d.rule = "NX1";
+        d.message = story.who(m.event) + " names " + std::to_string(e.count) + " threads on " + barrier +
+                    ", the first arriver named " + std::to_string(story.event(m.other).count);
+        d.help = "all warps that meet on one id must name the same count; give each group its own id";
+        break;
+      case NamedMisuse::Kind::over_arrival:
+        d.rule = "NX3";
+        d.message = "more threads arrive on " + barrier + " than its count of " + std::to_string(e.count);
+        d.help = "the count is the total of all threads that sync or arrive in one instance";
+        break;
+      case NamedMisuse::Kind::bad_count:
+        d.rule = "N1";
+        d.message = barrier + " with a count of " + std::to_string(e.count) +
+                    ": it must be a positive multiple of 32";
+        d.help = "name whole warps";
+        break;
+      case NamedMisuse::Kind::twice:
+        d.rule = "N7";
+        d.message = story.who(m.event) + " arrives twice in one instance of " + barrier;
+        d.help = "let it wait for the instance (bar.sync) before it arrives again";
+        break;
+      case NamedMisuse::Kind::arrives_only:
+        d.rule = "C4";
+        d.severity = Severity::lint;
+        d.message = barrier + " completes by arrivals only: nobody waits in this instance";
+        d.help = "one side must bar.sync";
+        rank = Rank::advice;
+        break;
+    }
+    out.push_back({rank, m.event, std::move(d)});
+  }
+}
+
+void explain_undrained(const Story& story, std::vector<Ranked>& out) {
+  std::map<std::pair<Undrained::Kind, uint32_t>, size_t> known;
+  for (const Undrained& u : story.seen.undrained) {
+    const auto [at, fresh] = known.try_emplace({u.kind, story.event(u.issue).place}, out.size());
+    if (!fresh) {
+      ++out[at->second].diagnostic.occurrences;
+      continue;
+    }
+    Diagnostic d;
+    d.finding_class = FindingClass::lifetime;
+    d.rule = "BK6";
+    d.where = story.names.position(story.event(u.issue).place);
+    d.label = story.who(u.issue) + " issues it";
+    d.sides.push_back(story.at(u.exit, story.who(u.exit) + " ends here"));
+    switch (u.kind) {
+      case Undrained::Kind::store_reads:
+        d.message = "a TMA store may still read shared memory when its thread has ended";
+        d.help = "the issuing thread executes cp.async.bulk.wait_group 0 before it ends";
+        break;
+      case Undrained::Kind::store_writes:
+        d.severity = Severity::lint;
+        d.message =
+            "a TMA store may still write global memory when its thread has ended (only .read was waited for)";
+        d.help = "nothing, if only later kernels read the data; else cp.async.bulk.wait_group 0";
+        break;
+      case Undrained::Kind::load:
+        d.message = "a TMA load may still write shared memory when the CTA has ended: nobody waits for it";
+        d.help = "wait on its barrier before the last warp ends, or do not issue it";
+        break;
+    }
+    out.push_back({d.severity == Severity::lint ? Rank::advice : Rank::lifetime, u.issue, std::move(d)});
+  }
+}
+
+void explain_register_hazards(const Story& story, std::vector<Ranked>& out) {
+  std::map<uint32_t, size_t> known;
+  for (size_t i : story.seen.register_hazards) {
+    const Event& e = story.event(i);
+    const auto [at, fresh] = known.try_emplace(e.place, out.size());
+    if (!fresh) {
+      ++out[at->second].diagnostic.occurrences;
+      continue;
+    }
+    Diagnostic d;
+    d.finding_class = FindingClass::register_hazard;
+    d.rule = "WG3";
+    d.where = story.names.position(e.place);
+    d.message = story.who(i) + " uses a register of a wgmma that may not be done";
+    d.label = "group " + std::to_string(e.generation) + " of its warp group is pending";
+    for (const AsyncOp& op : story.trace.ops)
+      if (op.kind == AsyncOp::Kind::wgmma && op.queue == e.object && op.group == e.generation) {
+        d.sides.push_back(story.names.note(op.place, "the wgmma of that group"));
+        break;
+      }
+    d.help = "wgmma.wait_group that covers the group, before its accumulators or A registers are touched";
+    out.push_back({Rank::early_release, i, std::move(d)});
+  }
+}
+
+}  // namespace
+
+void explain_protocol(const Story& story, std::vector<Ranked>& out) {
+  explain_early_uses(story, out);
+  explain_bytes(story, out);
+  explain_second_helpings(story, out);
+  explain_named(story, out);
+  explain_undrained(story, out);
+  explain_register_hazards(story, out);
+}
+
+void explain_faults(const Story& story, std::vector<Ranked>& out) {
+  for (const Fault& f : story.trace.faults) {
+    const auto begins = [&](std::string_view prefix) { return f.rule.starts_with(prefix); };
+    Diagnostic d;
+    Rank rank = Rank::illegal;
+    d.finding_class = FindingClass::memory;
+    if (begins("MB") || begins("N") || begins("W1") || begins("W5"))
+      d.finding_class = FindingClass::barrier_protocol;
+    if (begins("MB15") || begins("MB17")) rank = Rank::refused;
+    if (begins("N")) rank = Rank::named_barrier;
+    if (begins("RG")) d.finding_class = FindingClass::resource;
+    if (begins("WG1") || begins("WG3")) d.finding_class = FindingClass::register_hazard;
+    d.rule = f.rule;
+    d.message = f.message;
+    d.where = story.names.position(f.place);
+    d.label = story.names.warp(f.agent);
+    d.help = f.help;
+    if (!story.trace.blocked.empty())
+      d.facts.push_back(std::to_string(story.trace.blocked.size()) +
+                        " strands were waiting when the execution stopped here");
+    out.push_back({rank, story.trace.events.size(), std::move(d)});
+  }
+}
+
+}  // namespace turnstile::checker

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checker/narrative.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace turnstile::checker {
+
+namespace {
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+std::string Names::warp(AgentId strand) const {
+  const AgentInfo& info = trace_.agents[strand.v];
+  std::string text = "warp " + std::to_string(info.warp);
+  if (!info.role.empty()) text += " (" + info.role + ")";
+  return text;
+}
+
+std::string Names::warp_number(uint16_t number) const {
+  for (uint32_t a = 0; a < trace_.agents.size(); ++a)
+    if (trace_.agents[a].warp == number) return warp(AgentId{static_cast<uint16_t>(a)});
+  return "warp " + std::to_string(number);
+}
+
+std::string Names::barrier(uint32_t b) const {
+  const BarrierInfo& info = trace_.barriers[b];
+  return info.name.empty() ? "mbarrier at shared+" + hex(info.address) : info.name;
+}
+
+std::string Names::named_barrier(uint32_t object) const {
+  return "named barrier " + std::to_string(object % 16) + (object % 16 == 0 ? " (__syncthreads)" : "");
+}
+
+std::string Names::bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const {
+  std::string base = "shared";
+  if (space == Space::global) {
+    base = allocation < trace_.allocation_names.size() ? trace_.allocation_names[allocation] : "";
+    if (base.empty()) base = "buffer " + std::to_string(allocation);
+  } else {
+    for (const auto& [range, name] : trace_.shared_names)
+      if (begin >= range.begin && begin < range.end) {
+        base = name;
+        begin -= range.begin;
+        end -= range.begin;
+        break;
+      }
+  }
+  return base + "[" + std::to_string(begin) + ".." + std::to_string(end == begin ? begin : end - 1) + "]";
+}
+
+SourcePosition Names::position(uint32_t place) const {
+  const Place& p = trace_.places[place];
+  SourcePosition at;
+  at.file = p.file.empty() ? p.ptx_file : p.file;
+  at.line = p.file.empty() ? p.ptx_line : p.line;
+  at.column = p.file.empty() ? 0 : p.column;
+  at.ptx_line = p.ptx_line;
+  at.instruction = p.instruction;
+  return at;
+}
+
+std::string Names::line(uint32_t place) const {
+  const SourcePosition at = position(place);
+  return at.file.substr(at.file.find_last_of('/') + 1) + ":" + std::to_string(at.line);
+}
+
+std::string Names::action(const Event& access) const {
+  const bool writes = access.has(Event::write);
+  if (access.kind != EventKind::async_access) {
+    if (access.has(Event::atomic)) return "atomic updates";
+    return writes ? "generic store writes" : "generic load reads";
+  }
+  const char* verb = writes ? " writes" : " reads";
+  switch (trace_.ops[access.object].kind) {
+    case AsyncOp::Kind::bulk_load:
+      return std::string("TMA load") + verb;
+    case AsyncOp::Kind::bulk_store:
+      return std::string("TMA store") + verb;
+    case AsyncOp::Kind::wgmma:
+      return std::string("wgmma") + verb;
+  }
+  return verb;
+}
+
+std::string Names::phase(uint64_t generation) {
+  return "phase " + std::to_string(generation) + " (parity " + std::to_string(generation & 1) + ")";
+}
+
+History::History(const Trace& trace)
+    : trace_(trace), entries_(trace.barriers.size()), machines_(trace.barriers.size()) {
+  std::vector<size_t> issued(trace.ops.size(), 0);
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& e = trace.events[i];
+    const auto add = [&](uint32_t b, Kind kind, size_t event) {
+      entries_[b].push_back({kind, event, machines_[b].generation()});
+    };
+    if (e.kind == EventKind::mbarrier_init) machines_[e.object].init(e.count);
+    if (e.kind == EventKind::mbarrier_inval) machines_[e.object].inval();
+    if (e.kind == EventKind::mbarrier_wait) add(e.object, Kind::wait, i);
+    if (e.kind == EventKind::async_issue) issued[e.object] = i;
+    if (e.kind == EventKind::mbarrier_expect_tx) {
+      add(e.object, Kind::expect, i);
+      machines_[e.object].expect_tx(e.bytes);
+    }
+    if (e.kind == EventKind::mbarrier_arrive) {
+      add(e.object, Kind::arrive, i);
+      if (e.has(Event::expects_bytes))
+        machines_[e.object].arrive_expect_tx(e.bytes);
+      else
+        machines_[e.object].arrive(e.count);
+    }
+    if (e.kind == EventKind::async_complete && trace.ops[e.object].kind == AsyncOp::Kind::bulk_load) {
+      const AsyncOp& op = trace.ops[e.object];
+      add(op.barrier, Kind::bytes, issued[e.object]);
+      machines_[op.barrier].complete_tx(op.bytes);
+    }
+  }
+}
+
+std::vector<History::Contribution> History::named(uint32_t object, NamedBarrier& machine) const {
+  std::vector<Contribution> all;
+  for (size_t i = 0; i < trace_.events.size(); ++i) {
+    const Event& e = trace_.events[i];
+    if (e.kind != EventKind::named_barrier_arrive || e.object != object) continue;
+    all.push_back({i, machine.instance()});
+    machine.contribute(e.count, static_cast<uint32_t>(e.bytes));
+  }
+  return all;
+}
+
+std::vector<uint16_t> History::arrivers(uint32_t barrier) const {
+  std::vector<uint16_t> warps;
+  for (const Entry& entry : entries_[barrier])
+    if (entry.kind == Kind::arrive) warps.push_back(trace_.agents[trace_.events[entry.event].agent.v].warp);
+  std::sort(warps.begin(), warps.end());
+  warps.erase(std::unique(warps.begin(), warps.end()), warps.end());
+  return warps;
+}
+
+size_t History::last_wait_before(uint16_t warp, size_t event) const {
+  for (size_t i = std::min(event, trace_.events.size()); i-- > 0;)
+    if (trace_.events[i].kind == EventKind::mbarrier_wait &&
+        trace_.agents[trace_.events[i].agent.v].warp == warp)
+      return i;
+  return trace_.events.size();
+}
+
+}  // namespace turnstile::checker

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/trace.h"
+
+namespace turnstile::checker {
+
+// What the engine saw, as indices into the trace. explain.cc turns it into sentences; no other part makes
+// text.
+
+constexpr size_t no_event = ~size_t{0};
+
+/// A condition of the certificate that does not hold (algorithms.md 3.2).
+struct Breach {
+  enum class Kind : uint8_t {
+    early_pass,       ///< D1, of a wait that passed
+    blocked_early,    ///< D1, of a wait that is blocked at the end: it was overtaken in this run
+    lapped,           ///< D2
+    foreign_arrival,  ///< D3
+    refused,          ///< D4, or another operation that the barrier's state machine refuses
+    unannounced,      ///< D5a
+    unmatched,        ///< D5b
+  };
+  Kind kind = Kind::early_pass;
+  bool named = false;   ///< a named barrier
+  uint32_t object = 0;  ///< barrier index; named: cta * 16 + id
+  uint64_t generation =
+      0;  ///< D1, D3: the completion that is not in the past; D2: the wait's; else the open one
+  size_t event = no_event;       ///< the wait, contribution or expect; blocked_early: none
+  size_t blocked = no_event;     ///< index into Trace::blocked
+  size_t completion = no_event;  ///< D2: the event that completed the next generation
+  std::string_view rule;         ///< refused: what the state machine says
+};
+
+/// Two accesses that the visibility order does not order.
+struct Conflict {
+  enum class Kind : uint8_t {
+    race,
+    write_unfenced,  ///< PX1, PX7: ordered, but no proxy fence between a generic write and an async access
+    read_unfenced,   ///< PX2: the same for a generic read and an async write
+  };
+  Kind kind = Kind::race;
+  size_t prior = no_event;
+  size_t current = no_event;
+  uint32_t allocation = 0;
+  Space space = Space::shared;
+  uint64_t begin = 0;  ///< first common bytes
+  uint64_t end = 0;
+  uint64_t occurrences = 1;
+  bool released_early =
+      false;  ///< WG4: the overwriting copy knows that the wgmma was issued, not that it ended
+};
+
+/// A copy over bytes that no one has read since the copy before.
+struct Overwrite {
+  size_t prior = no_event;
+  size_t current = no_event;
+  uint64_t occurrences = 1;
+};
+
+/// A barrier used where its initialisation is not visible (MB10, MB11).
+struct EarlyUse {
+  uint32_t barrier = 0;
+  size_t init = no_event;  ///< no_event: never initialised
+  size_t use = no_event;
+};
+
+/// In one generation of a barrier, bytes expected and bytes of the copies issued to it differ (MB18, MB19).
+struct ByteMismatch {
+  uint32_t barrier = 0;
+  uint64_t generation = 0;  ///< completions before it
+  uint64_t expected = 0;
+  uint64_t issued = 0;
+  size_t expect = no_event;  ///< first expect of the generation
+  std::vector<size_t> copies;
+  uint64_t occurrences = 1;
+};
+
+/// A warp waits for a generation that it already waited for and has released since
+/// (orchestration_bugs.md 1.1).
+struct SecondHelping {
+  uint32_t barrier = 0;
+  uint64_t generation = 0;
+  size_t first = no_event, release = no_event, again = no_event;
+  uint64_t occurrences = 1;
+};
+
+/// A named barrier misused in one instance.
+struct NamedMisuse {
+  enum class Kind : uint8_t { count_mismatch, over_arrival, bad_count, twice, arrives_only };
+  Kind kind = Kind::count_mismatch;
+  uint32_t object = 0;
+  uint64_t instance = 0;
+  size_t event = no_event;
+  size_t other =
+      no_event;  ///< the first contributor of the instance, or the same warp's earlier contribution
+};
+
+/// Asynchronous work that may outlive its CTA.
+struct Undrained {
+  enum class Kind : uint8_t { store_reads, store_writes, load };
+  Kind kind = Kind::store_reads;
+  size_t issue = no_event;
+  size_t exit = no_event;
+};
+
+struct Observations {
+  std::string inconsistent;  ///< not empty: the trace contradicts itself there, and nothing after that point
+                             ///< was looked at
+  std::vector<Breach> breaches;
+  std::vector<Conflict> conflicts;
+  std::vector<Overwrite> overwrites;
+  std::vector<EarlyUse> early_uses;
+  std::vector<ByteMismatch> byte_mismatches;
+  std::vector<SecondHelping> second_helpings;
+  std::vector<NamedMisuse> named;
+  std::vector<Undrained> undrained;
+  std::vector<size_t> register_hazards;
+  std::vector<std::string> uncovered;  ///< reasons why one run does not stand for all (K4, K7)
+  uint64_t phases = 0;
+  uint64_t accesses = 0;
+};
+
+}  // namespace turnstile::checker

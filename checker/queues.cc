@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queues. A group wait is absolute and monotone (algorithms.md EXT4): it raises the lane of the queue to the
+// group that it names, so D1 and D2 are void for it. Issues of one thread are ordered, so the issue clock of
+// a group covers those of the groups before it.
+//
+// A wgmma is one operation of four warps. It starts when all four have issued it: its causal past is the join
+// of theirs (a group that is complete proves that every warp got there: ptx.md PI1). Each warp must itself
+// have observed the operands, so what it may read without a race is what all four know: the minimum.
+#include "checker/queues.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace turnstile::checker {
+
+namespace {
+// Groups whose issue clocks are kept; the numbers in a trace are dense, so that this is a bound on hostile
+// input only.
+constexpr uint64_t kMaxGroups = 1u << 22;
+
+// Up to `groups` clocks; a group without operations has the clock of the group before, whose issues its wait
+// proves too.
+void repeat_last_clock(std::vector<uint32_t>& clocks, uint64_t groups, uint32_t width) {
+  if (clocks.empty()) clocks.assign(width, 0);
+  while (clocks.size() < groups * width) {
+    clocks.resize(clocks.size() + width);
+    std::copy_n(clocks.end() - 2 * std::ptrdiff_t{width}, width, clocks.end() - std::ptrdiff_t{width});
+  }
+}
+}  // namespace
+
+Queues::Queues(RunState& run)
+    : run_(run),
+      ops_(run.trace.ops.size()),
+      queues_(run.trace.queues.size()),
+      in_flight_(run.lanes, run.views, 0) {}
+
+uint32_t* Queues::knowledge(uint32_t op) {
+  return ops_[op].slot == no_slot ? nullptr : in_flight_.all(ops_[op].slot);
+}
+
+void Queues::issue(const Event& e) {
+  const AsyncOp& op = run_.trace.ops[e.object];
+  Op& o = ops_[e.object];
+  const uint32_t width = run_.lanes.width;
+  const uint32_t* strand = run_.strands.all(e.agent.v);
+  if (o.slot == no_slot) {
+    o.slot = in_flight_.take();
+    std::copy_n(strand, in_flight_.stride(), in_flight_.all(o.slot));
+  } else {
+    uint32_t* both = in_flight_.all(o.slot);
+    join(both, strand, width);
+    meet(both + width, strand + width, in_flight_.stride() - width);
+  }
+  o.event = run_.now;
+  if (op.kind == AsyncOp::Kind::wgmma) o.warps.push_back(run_.here(e.agent.v));
+  if (op.kind != AsyncOp::Kind::bulk_load) {
+    Queue& q = queues_[op.queue];
+    if (op.group == 0 || op.group > kMaxGroups) {
+      run_.seen.inconsistent = "an operation belongs to a group without a number";
+      return;
+    }
+    repeat_last_clock(q.issued, op.group, width);
+    join(q.issued.data() + (op.group - 1) * width, strand, width);
+    q.last_group = std::max(q.last_group, op.group);
+    q.last_issue = run_.now;
+  }
+  run_.tick(e.agent.v);
+}
+
+void Queues::commit(const Event& e) { run_.tick(e.agent.v); }
+
+void Queues::wait(const Event& e) {
+  Queue& q = queues_[e.object];
+  const uint32_t width = run_.lanes.width;
+  const uint64_t generation = std::min<uint64_t>(e.generation, 0xffffffff);
+  uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
+  uint32_t* order = run_.strands.row(e.agent.v, Views::order);
+  for (uint32_t* clock : {causal, order}) {
+    for (uint32_t lane : {run_.lanes.read_done(e.object), run_.lanes.all_done(e.object)}) {
+      if (lane == run_.lanes.all_done(e.object) && e.has(Event::read_only)) continue;  // BK3
+      clock[lane] = std::max(clock[lane], static_cast<uint32_t>(generation));
+    }
+  }
+  const uint64_t with_clock = std::min<uint64_t>(generation, q.issued.size() / width);
+  if (with_clock > 0) join(causal, q.issued.data() + (with_clock - 1) * width, width);
+  q.read_waited = std::max(q.read_waited, generation);
+  if (!e.has(Event::read_only)) q.all_waited = std::max(q.all_waited, generation);
+  run_.tick(e.agent.v);
+}
+
+void Queues::retire(uint32_t op) {
+  Op& o = ops_[op];
+  if (o.slot == no_slot) return;
+  in_flight_.give_back(o.slot);
+  o.slot = no_slot;
+}
+
+bool Queues::issue_known(uint32_t op, const uint32_t* order) const {
+  const std::vector<Epoch>& warps = ops_[op].warps;
+  return std::any_of(warps.begin(), warps.end(), [&](Epoch e) { return knows(order, e); });
+}
+
+Epoch Queues::reads(uint32_t op) const {
+  const AsyncOp& o = run_.trace.ops[op];
+  return {run_.lanes.read_done(o.queue), static_cast<uint32_t>(o.group)};
+}
+
+Epoch Queues::writes(uint32_t op) const {
+  const AsyncOp& o = run_.trace.ops[op];
+  return {run_.lanes.all_done(o.queue), static_cast<uint32_t>(o.group)};
+}
+
+void Queues::finish(const std::vector<size_t>& last_exit) {
+  for (uint32_t i = 0; i < queues_.size(); ++i) {
+    const Queue& q = queues_[i];
+    const QueueInfo& info = run_.trace.queues[i];
+    if (info.kind != QueueInfo::Kind::bulk || q.last_group == 0 || q.last_group <= q.all_waited) continue;
+    const size_t exit = info.warp < last_exit.size() ? last_exit[info.warp] : no_event;
+    if (exit == no_event) continue;
+    const bool read = q.last_group <= q.read_waited;
+    run_.seen.undrained.push_back(
+        {read ? Undrained::Kind::store_writes : Undrained::Kind::store_reads, q.last_issue, exit});
+  }
+}
+
+}  // namespace turnstile::checker

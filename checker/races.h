@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "checker/queues.h"
+#include "checker/regions.h"
+#include "checker/run_state.h"
+
+namespace turnstile::checker {
+
+/// Races and missing proxy fences in linear time (algorithms.md section 6): per region the last write and a
+/// frontier of reads and atomics. An access asks, for each region, whether the last write (a write: also the
+/// frontier) is in the view that its proxy must consult (semantics.md 0.5, `ordered`).
+class Races {
+ public:
+  Races(RunState& run, const Queues& queues);
+
+  /// Cuts memory into regions; false if there are too many.
+  bool prepare();
+
+  void generic(const Event& e);
+  /// An access of operation `e.object`, with the knowledge of its issue.
+  void async(const Event& e, const uint32_t* knowledge, Epoch epoch);
+
+ private:
+  enum class Kind : uint8_t { read, write, atomic };
+  struct Access {
+    Epoch epoch;
+    uint32_t event = 0;
+    Kind kind = Kind::read;
+    bool async = false;
+  };
+  struct Region {
+    Access write;
+    std::vector<Access>
+        frontier;  ///< since the last write: reads, and atomics; one entry for each lane and kind
+  };
+  /// Which clock must hold an earlier generic, or an earlier async, access.
+  struct Order {
+    const uint32_t* of_generic;  ///< null: nothing generic is known
+    const uint32_t* of_async;
+    const uint32_t* happens_before;
+  };
+
+  void access(uint32_t footprint, const Access& current, const Order& order);
+  void check(uint32_t region, const Access& prior, const Access& current, const Order& order);
+  void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current,
+                const Order& order);
+
+  RunState& run_;
+  const Queues& queues_;
+  Regions regions_;
+  std::vector<Region> state_;
+  std::unordered_map<uint64_t, uint32_t>
+      known_;                      ///< places and kind of a conflict -> index in Observations::conflicts
+  std::vector<uint32_t> counted_;  ///< per conflict: the access that was counted last
+  std::unordered_map<uint64_t, uint32_t> overwritten_;
+};
+
+}  // namespace turnstile::checker

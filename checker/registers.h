@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "checker/run_state.h"
+
+namespace turnstile::checker {
+
+/// The register pool of setmaxnreg (semantics.md section 8). Grants compete, so one run stands for all only
+/// if every order of grants can be satisfied (K7): the largest requests together fit (RG8), and no warp gives
+/// its registers back only after another got some (RG7).
+class Registers {
+ public:
+  explicit Registers(RunState& run);
+
+  void release(const Event& e);
+  void acquire(const Event& e);
+  void finish();
+
+ private:
+  void request(uint16_t warp, uint32_t count);
+
+  RunState& run_;
+  std::vector<uint32_t> wanted_;  ///< per warp, largest request; 0: none
+  std::vector<Epoch> grants_;
+  bool late_release_ = false;
+};
+
+/// Registers held and left, per thread and warp, when the run ended.
+struct RegisterPool {
+  std::vector<uint32_t> held;  ///< per warp
+  uint64_t total = 0;          ///< sum at entry
+  uint64_t used = 0;           ///< sum now
+};
+RegisterPool register_pool(const Trace& trace);
+
+}  // namespace turnstile::checker

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Single run (ALG-E1). The simulator executed one schedule; replay it with clocks and check D1-D5 on its
+// causal order. If they hold, every schedule is this trace (proof: algorithms.md 3.3). Cost: events x lanes,
+// and one comparison for each region accessed. Loop: each event goes to the part that knows it; then the
+// waits, phases and stores that are open at the end.
+#include "checker/single_run.h"
+
+#include <algorithm>
+
+#include "checker/barriers.h"
+#include "checker/named_barriers.h"
+#include "checker/queues.h"
+#include "checker/races.h"
+#include "checker/registers.h"
+#include "checker/structure.h"
+#include "model/must.h"
+
+namespace turnstile::checker {
+
+namespace {
+
+Views views_of(const Trace& trace) {
+  bool shared = false, global = false;
+  for (const Event& e : trace.events)
+    if (e.kind == EventKind::fence_proxy_async)
+      shared |= e.has(Event::shared_space), global |= e.has(Event::global_space);
+  return Views(shared, global);
+}
+
+std::vector<uint32_t> named_objects(const Trace& trace) {
+  std::vector<uint32_t> objects;
+  for (const Event& e : trace.events)
+    if (e.kind == EventKind::named_barrier_arrive || e.kind == EventKind::named_barrier_pass)
+      objects.push_back(e.object);
+  std::sort(objects.begin(), objects.end());
+  objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
+  return objects;
+}
+
+class SingleRun {
+ public:
+  SingleRun(const Trace& trace, Observations& seen)
+      : SingleRun(trace, seen, named_objects(trace), views_of(trace)) {}
+
+  void run() {
+    if (!races_.prepare()) {
+      state_.seen.inconsistent = "the accesses cover more pieces of memory than the race check keeps";
+      return;
+    }
+    const std::vector<Event>& events = state_.trace.events;
+    for (size_t i = 0; i < events.size() && state_.seen.inconsistent.empty(); ++i) {
+      state_.now = i;
+      step(events[i]);
+    }
+    if (state_.seen.inconsistent.empty()) finish();
+  }
+
+ private:
+  SingleRun(const Trace& trace, Observations& seen, std::vector<uint32_t> named, const Views& views)
+      : state_(trace, Lanes(trace.agents.size(), trace.barriers.size(), named.size(), trace.queues.size()),
+               views, seen),
+        barriers_(state_),
+        named_(state_, std::move(named)),
+        queues_(state_),
+        races_(state_, queues_),
+        registers_(state_),
+        last_load_(trace.barriers.size(), no_event) {
+    for (uint32_t a = 0; a < trace.agents.size(); ++a) state_.tick(a);
+  }
+
+  void step(const Event& e) {
+    switch (e.kind) {
+      case EventKind::fork:
+        return fork(e);
+      case EventKind::join:
+        return join_strands(e);
+      case EventKind::mbarrier_init:
+        return barriers_.init(e);
+      case EventKind::mbarrier_inval:
+        return barriers_.inval(e);
+      case EventKind::mbarrier_arrive:
+        return barriers_.arrive(e);
+      case EventKind::mbarrier_expect_tx:
+        return barriers_.expect(e);
+      case EventKind::mbarrier_wait:
+        return barriers_.wait(e);
+      case EventKind::named_barrier_arrive:
+        return named_.contribute(e);
+      case EventKind::named_barrier_pass:
+        return named_.pass(e);
+      case EventKind::fence_proxy_async:
+        return fence_proxy(e);
+      case EventKind::fence:
+      case EventKind::fence_mbarrier_init:
+        return;
+      case EventKind::access:
+        return races_.generic(e);
+      case EventKind::async_issue:
+        return issue(e);
+      case EventKind::async_access:
+        return async_access(e);
+      case EventKind::async_complete:
+        return async_complete(e);
+      case EventKind::group_commit:
+        return queues_.commit(e);
+      case EventKind::group_wait:
+        return queues_.wait(e);
+      case EventKind::registers_release:
+        return registers_.release(e);
+      case EventKind::registers_acquire:
+        return registers_.acquire(e);
+      case EventKind::register_hazard:
+        state_.seen.register_hazards.push_back(state_.now);
+        return;
+      case EventKind::exit:
+        exits_.push_back(state_.now);
+        return;
+    }
+  }
+
+  void fork(const Event& e) {
+    const uint32_t child = e.object;
+    const uint32_t last = state_.here(child).value;  // the lane goes on counting under a new owner
+    std::copy_n(state_.strands.all(e.agent.v), state_.strands.stride(), state_.strands.all(child));
+    for (uint32_t view : {Views::causal, Views::order}) state_.strands.row(child, view)[child] = last + 1;
+    state_.tick(e.agent.v);
+  }
+
+  void join_strands(const Event& e) {
+    const size_t n = e.has(Event::memory) ? state_.strands.stride() : state_.lanes.width;  // M14, M15
+    state_.tick(e.object);
+    join(state_.strands.all(e.agent.v), state_.strands.all(e.object), n);
+    state_.tick(e.agent.v);
+  }
+
+  void fence_proxy(const Event& e) {  // PX8: what is known now, not what is learned later
+    const uint32_t* order = state_.strands.row(e.agent.v, Views::order);
+    if (e.has(Event::shared_space))
+      join(state_.strands.row(e.agent.v, state_.views.fenced_shared), order, state_.lanes.width);
+    if (e.has(Event::global_space))
+      join(state_.strands.row(e.agent.v, state_.views.fenced_global), order, state_.lanes.width);
+    state_.tick(e.agent.v);
+  }
+
+  void issue(const Event& e) {
+    const AsyncOp& op = state_.trace.ops[e.object];
+    if (op.kind == AsyncOp::Kind::bulk_load) last_load_[op.barrier] = state_.now;
+    queues_.issue(e);
+  }
+
+  void async_access(const Event& e) {
+    const uint32_t* knowledge = queues_.knowledge(e.object);
+    if (knowledge == nullptr) {
+      state_.seen.inconsistent = "an operation acts before it is issued or after it is done";
+      return;
+    }
+    const AsyncOp& op = state_.trace.ops[e.object];
+    const Epoch epoch = op.kind == AsyncOp::Kind::bulk_load ? barriers_.landing(op.barrier)
+                        : e.has(Event::write)               ? queues_.writes(e.object)
+                                                            : queues_.reads(e.object);
+    races_.async(e, knowledge, epoch);
+  }
+
+  void async_complete(const Event& e) {
+    uint32_t* knowledge = queues_.knowledge(e.object);
+    if (knowledge == nullptr) {
+      state_.seen.inconsistent = "an operation completes before it is issued, or twice";
+      return;
+    }
+    const AsyncOp& op = state_.trace.ops[e.object];
+    if (op.kind == AsyncOp::Kind::bulk_load) barriers_.complete(op, queues_.issue_event(e.object), knowledge);
+    queues_.retire(e.object);
+  }
+
+  void finish() {
+    const Trace& trace = state_.trace;
+    barriers_.finish();
+    registers_.finish();
+    if (!trace.faults.empty() || !trace.live_pollers.empty()) return;
+    std::vector<size_t> last_exit;  // of each warp that ended
+    for (size_t i : exits_) {
+      const uint16_t warp = trace.agents[trace.events[i].agent.v].warp;
+      if (last_exit.size() <= warp) last_exit.resize(size_t{warp} + 1, no_event);
+      last_exit[warp] = i;
+    }
+    for (const Blocked& b : trace.blocked)
+      if (trace.agents[b.agent.v].warp < last_exit.size()) last_exit[trace.agents[b.agent.v].warp] = no_event;
+    queues_.finish(last_exit);
+    if (trace.blocked.empty() && !exits_.empty()) unfinished_loads();
+  }
+
+  // The CTA ends after all exits: a copy may outlive it unless some strand saw it land.
+  void unfinished_loads() {
+    std::vector<uint32_t> at_end(state_.lanes.width, 0);
+    for (size_t i : exits_)
+      join(at_end.data(), state_.strands.row(state_.trace.events[i].agent.v, Views::causal),
+           state_.lanes.width);
+    for (uint32_t b = 0; b < last_load_.size(); ++b)
+      if (!knows(at_end.data(), barriers_.last_bytes(b)))
+        state_.seen.undrained.push_back({Undrained::Kind::load, last_load_[b], exits_.back()});
+  }
+
+  RunState state_;
+  Barriers barriers_;
+  NamedBarriers named_;
+  Queues queues_;
+  Races races_;
+  Registers registers_;
+  std::vector<size_t> last_load_;  ///< per barrier, event that issued its youngest copy
+  std::vector<size_t> exits_;
+};
+
+std::string event_defect(const Trace& t, const Event& e) {
+  if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
+    return "an event names a strand or a place that is not there";
+  const auto bad = [](uint32_t object, size_t size) { return object >= size; };
+  bool wrong = false;
+  switch (e.kind) {
+    case EventKind::fork:
+    case EventKind::join:
+      wrong = bad(e.object, t.agents.size()) || e.object == e.agent.v;
+      break;
+    case EventKind::mbarrier_init:
+    case EventKind::mbarrier_inval:
+    case EventKind::mbarrier_arrive:
+    case EventKind::mbarrier_expect_tx:
+    case EventKind::mbarrier_wait:
+      wrong = bad(e.object, t.barriers.size());
+      break;
+    case EventKind::access:
+      wrong = bad(e.footprint, t.footprints.size());
+      break;
+    case EventKind::async_access:
+      wrong = bad(e.footprint, t.footprints.size()) || bad(e.object, t.ops.size());
+      break;
+    case EventKind::async_issue:
+    case EventKind::async_complete:
+      wrong = bad(e.object, t.ops.size());
+      break;
+    case EventKind::group_commit:
+    case EventKind::group_wait:
+    case EventKind::register_hazard:
+      wrong = bad(e.object, t.queues.size());
+      break;
+    case EventKind::named_barrier_arrive:
+      wrong = e.bytes > 0xffffffff;
+      break;
+    case EventKind::named_barrier_pass:
+    case EventKind::fence_proxy_async:
+    case EventKind::fence:
+    case EventKind::fence_mbarrier_init:
+    case EventKind::registers_release:
+    case EventKind::registers_acquire:
+    case EventKind::exit:
+      break;
+  }
+  return wrong ? "an event names an object that is not there" : "";
+}
+
+}  // namespace
+
+std::string trace_defect(const Trace& t) {
+  if (t.events.size() >= 0xffffffff || t.ops.size() >= 0xffffffff) return "the trace is too long";
+  for (const Footprint& f : t.footprints)
+    if (uint64_t{f.first_range} + f.range_count > t.ranges.size())
+      return "a footprint names ranges that are not there";
+  for (const ByteRange& r : t.ranges)
+    if (r.end < r.begin || (r.count > 1 && r.stride > (uint64_t{1} << 62) / r.count) ||
+        r.end > uint64_t{1} << 62)
+      return "a byte range wraps around";
+  for (const AsyncOp& op : t.ops) {
+    const bool load = op.kind == AsyncOp::Kind::bulk_load;
+    if (load ? op.barrier >= t.barriers.size() : op.queue >= t.queues.size())
+      return "an asynchronous operation names a barrier or a queue that is not there";
+    if (op.issuer.v >= t.agents.size() || op.place >= t.places.size())
+      return "an asynchronous operation names a strand or a place that is not there";
+  }
+  for (const Event& e : t.events)
+    if (std::string defect = event_defect(t, e); !defect.empty()) return defect;
+  for (const Blocked& b : t.blocked) {
+    const size_t objects = b.on == Blocked::On::mbarrier ? t.barriers.size()
+                           : b.on == Blocked::On::group  ? t.queues.size()
+                                                         : size_t{0xffffffff};
+    if (b.agent.v >= t.agents.size() || b.place >= t.places.size() || b.object >= objects)
+      return "a blocked strand names something that is not there";
+  }
+  for (const Fault& f : t.faults)
+    if (f.agent.v >= t.agents.size() || f.place >= t.places.size())
+      return "a fault names a strand or a place that is not there";
+  for (const AgentId a : t.live_pollers)
+    if (a.v >= t.agents.size()) return "a polling strand is not there";
+  const uint64_t owners = t.agents.size() + 2 * t.barriers.size() + 64;
+  if (owners * (t.agents.size() + t.barriers.size() + 2 * t.queues.size() + 64) > uint64_t{1} << 26)
+    return "more strands, barriers and queues than the checker keeps clocks for";
+  return {};
+}
+
+Observations single_run(const Trace& trace) {
+  Observations seen;
+  check_structure(trace, seen);
+  SingleRun(trace, seen).run();
+  return seen;
+}
+
+}  // namespace turnstile::checker

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One pass over the synchronisation events with the same barrier state machine as everybody else. A copy
+// belongs to the generation that is open when it is issued; if that is not the one meant, D3 says so.
+#include "checker/structure.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "model/protocol/mbarrier.h"
+
+namespace turnstile::checker {
+
+namespace {
+
+struct Phase {
+  uint64_t expected = 0;
+  uint64_t issued = 0;
+  size_t expect = no_event;
+  std::vector<size_t> copies;
+};
+
+struct BarrierState {
+  Mbarrier machine;
+  Phase open;
+  std::vector<uint32_t> guards;  ///< barriers whose wait lets a copy to this barrier be issued: what a
+                                 ///< consumer arrives on to release
+};
+
+/// What a warp has taken from a barrier.
+struct Taken {
+  uint64_t generation = 0;
+  size_t wait = no_event;
+  size_t release = no_event;
+};
+
+class Structure {
+ public:
+  Structure(const Trace& trace, Observations& seen)
+      : trace_(trace), seen_(seen), barriers_(trace.barriers.size()) {
+    find_guards();
+  }
+
+  void run() {
+    for (size_t i = 0; i < trace_.events.size(); ++i) step(trace_.events[i], i);
+    if (!trace_.faults.empty() || !trace_.live_pollers.empty()) return;
+    for (uint32_t b = 0; b < barriers_.size(); ++b)
+      if (barriers_[b].machine.valid() && barriers_[b].machine.pending() == 0 &&
+          finished_issuing(barriers_[b].open))
+        close(b, barriers_[b].open, barriers_[b].machine.generation());
+  }
+
+ private:
+  uint32_t warp(const Event& e) const { return trace_.agents[e.agent.v].warp; }
+  static uint64_t key(uint32_t warp, uint32_t barrier) { return uint64_t{warp} << 32 | barrier; }
+
+  void find_guards() {
+    std::unordered_map<uint32_t, uint32_t> last_wait;
+    for (const Event& e : trace_.events) {
+      if (e.kind == EventKind::mbarrier_wait) last_wait[warp(e)] = e.object;
+      if (e.kind != EventKind::async_issue || trace_.ops[e.object].kind != AsyncOp::Kind::bulk_load) continue;
+      const auto at = last_wait.find(warp(e));
+      const uint32_t b = trace_.ops[e.object].barrier;
+      if (at == last_wait.end() || at->second == b) continue;
+      std::vector<uint32_t>& guards = barriers_[b].guards;
+      if (std::find(guards.begin(), guards.end(), at->second) == guards.end()) guards.push_back(at->second);
+    }
+    for (uint32_t b = 0; b < barriers_.size(); ++b)
+      for (uint32_t g : barriers_[b].guards) guarded_[g].push_back(b);
+  }
+
+  void step(const Event& e, size_t i) {
+    switch (e.kind) {
+      case EventKind::mbarrier_init:
+        barriers_[e.object].open = {};
+        barriers_[e.object].machine.init(e.count);
+        break;
+      case EventKind::mbarrier_inval:
+        barriers_[e.object].machine.inval();
+        break;
+      case EventKind::mbarrier_arrive:
+        arrive(e, i);
+        break;
+      case EventKind::mbarrier_expect_tx:
+        expect(e, i);
+        barriers_[e.object].machine.expect_tx(e.bytes);
+        break;
+      case EventKind::mbarrier_wait:
+        wait(e, i);
+        break;
+      case EventKind::async_issue:
+        issue(e, i);
+        break;
+      case EventKind::async_complete:
+        if (const AsyncOp& op = trace_.ops[e.object]; op.kind == AsyncOp::Kind::bulk_load && op.bytes > 0)
+          settle(op.barrier, barriers_[op.barrier].machine.complete_tx(op.bytes));
+        break;
+      case EventKind::fork:
+      case EventKind::join:
+      case EventKind::named_barrier_arrive:
+      case EventKind::named_barrier_pass:
+      case EventKind::fence_proxy_async:
+      case EventKind::fence:
+      case EventKind::fence_mbarrier_init:
+      case EventKind::access:
+      case EventKind::async_access:
+      case EventKind::group_commit:
+      case EventKind::group_wait:
+      case EventKind::registers_release:
+      case EventKind::registers_acquire:
+      case EventKind::register_hazard:
+      case EventKind::exit:
+        break;
+    }
+  }
+
+  void expect(const Event& e, size_t i) {
+    Phase& p = barriers_[e.object].open;
+    p.expected += e.bytes;
+    if (p.expect == no_event) p.expect = i;
+  }
+
+  void arrive(const Event& e, size_t i) {
+    BarrierState& b = barriers_[e.object];
+    if (const auto at = guarded_.find(e.object); at != guarded_.end())
+      for (uint32_t full : at->second)
+        if (const auto t = taken_.find(key(warp(e), full)); t != taken_.end()) t->second.release = i;
+    if (e.has(Event::expects_bytes)) expect(e, i);
+    settle(e.object,
+           e.has(Event::expects_bytes) ? b.machine.arrive_expect_tx(e.bytes) : b.machine.arrive(e.count));
+  }
+
+  void wait(const Event& e, size_t i) {
+    const uint64_t generation = e.generation;
+    if (generation == 0) return;  // the pass of a fresh barrier (W2) takes nothing
+    Taken& t = taken_[key(warp(e), e.object)];
+    if (t.generation == generation && t.release != no_event) {
+      const uint64_t places = uint64_t{trace_.events[t.wait].place} << 32 | e.place;
+      const auto [at, fresh] = second_helpings_.try_emplace(places, seen_.second_helpings.size());
+      if (fresh)
+        seen_.second_helpings.push_back({e.object, generation, t.wait, t.release, i, 1});
+      else
+        ++seen_.second_helpings[at->second].occurrences;
+    }
+    if (t.generation != generation) t = {generation, i, no_event};
+  }
+
+  void issue(const Event& e, size_t i) {
+    const AsyncOp& op = trace_.ops[e.object];
+    if (op.kind != AsyncOp::Kind::bulk_load) return;
+    Phase& p = barriers_[op.barrier].open;
+    p.issued += op.bytes;
+    p.copies.push_back(i);
+  }
+
+  void settle(uint32_t b, Mbarrier::Outcome outcome) {
+    if (outcome != Mbarrier::Outcome::completed) return;
+    close(b, barriers_[b].open, barriers_[b].machine.generation() - 1);
+    barriers_[b].open = {};
+  }
+
+  // A strand that is stuck between its expect and its copies has not got the bytes wrong; one that went on
+  // has.
+  bool finished_issuing(const Phase& p) const {
+    if (p.issued >= p.expected || p.expect == no_event) return true;
+    const uint32_t w = warp(trace_.events[p.expect]);
+    for (size_t i = p.expect + 1; i < trace_.events.size(); ++i) {
+      const Event& e = trace_.events[i];
+      if (e.kind != EventKind::async_complete && e.kind != EventKind::async_access && warp(e) == w &&
+          (e.kind == EventKind::exit ||
+           ((e.kind == EventKind::mbarrier_expect_tx || e.kind == EventKind::mbarrier_arrive) &&
+            e.object != trace_.events[p.expect].object)))
+        return true;
+    }
+    return false;
+  }
+
+  void close(uint32_t b, const Phase& p, uint64_t generation) {
+    if (p.expected == p.issued || (p.expect == no_event && p.copies.empty())) return;
+    const size_t where = p.expect != no_event ? p.expect : p.copies.front();
+    const auto [at, fresh] =
+        mismatches_.try_emplace(trace_.events[where].place, seen_.byte_mismatches.size());
+    if (!fresh) {
+      ++seen_.byte_mismatches[at->second].occurrences;
+      return;
+    }
+    seen_.byte_mismatches.push_back({b, generation, p.expected, p.issued, p.expect, p.copies, 1});
+  }
+
+  const Trace& trace_;
+  Observations& seen_;
+  std::vector<BarrierState> barriers_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> guarded_;  ///< guard -> barriers that it guards
+  std::unordered_map<uint64_t, Taken> taken_;
+  std::unordered_map<uint64_t, size_t> second_helpings_;
+  std::unordered_map<uint32_t, size_t> mismatches_;
+};
+
+}  // namespace
+
+void check_structure(const Trace& trace, Observations& seen) { Structure(trace, seen).run(); }
+
+}  // namespace turnstile::checker
