@@ -11,7 +11,6 @@
 #include "cli/terminal.h"
 #include "cli/trace_class.h"
 #include "sim/launch_run.h"
-#include "sim/program.h"
 
 namespace turnstile::cli {
 
@@ -75,7 +74,6 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   Clock::time_point start = Clock::now();
   const Result<sim::ProgramHandle> program = sim::load_program(launch);
   if (!program) return tl::unexpected(program.error());
-  outcome.target = (*program)->module.target;
   outcome.execute_seconds = since(start);
 
   CheckOptions options;

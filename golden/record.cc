@@ -14,7 +14,14 @@ namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-std::string safe_name(const std::string& name) {
+std::string origin_of(const Buffer& buffer) {
+  if (!buffer.values_path.empty()) return file_name(buffer.values_path);
+  return fmt::format("{} seed {} stream {}", family_name(buffer.fill), buffer.seed, buffer.stream);
+}
+
+}  // namespace
+
+std::string safe_file_name(const std::string& name) {
   std::string out;
   for (char c : name) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -24,16 +31,10 @@ std::string safe_name(const std::string& name) {
   return out.empty() ? "default" : out;
 }
 
-std::string origin_of(const Buffer& buffer) {
-  if (!buffer.values_path.empty()) return file_name(buffer.values_path);
-  return fmt::format("{} seed {} stream {}", family_name(buffer.fill), buffer.seed, buffer.stream);
-}
-
-}  // namespace
-
 std::string record_path(const std::string& directory, const std::string& entry,
                         const std::string& case_name) {
-  return (std::filesystem::path(directory) / safe_name(entry) / (safe_name(case_name) + ".json")).string();
+  return (std::filesystem::path(directory) / safe_file_name(entry) / (safe_file_name(case_name) + ".json"))
+      .string();
 }
 
 Result<Record> read_record(const std::string& path) {

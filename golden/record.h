@@ -60,6 +60,9 @@ struct Record {
   std::vector<RecordedOutput> outputs;
 };
 
+/// A name that can be a file name and nothing else: awkward letters become `_`, no leading dot, never empty.
+std::string safe_file_name(const std::string& name);
+
 /// `golden/records/<entry>/<case>.json` below `directory`; letters that are awkward in file names become `_`.
 std::string record_path(const std::string& directory, const std::string& entry, const std::string& case_name);
 

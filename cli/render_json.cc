@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/render_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace turnstile::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int schema_version = 1;
+
+std::string finished(const Json& document) {
+  // Source text and names need not be UTF-8: replace rather than throw.
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json head(const std::string& verb, Exit exit) {
+  return {{"turnstile", schema_version}, {"verb", verb}, {"exit_code", static_cast<int>(exit)}};
+}
+
+Json launch_json(const Launch& launch) {
+  Json vars = Json::object();
+  for (const auto& [name, value] : launch.vars) vars[name] = value;
+  return {{"file", launch.path},   {"case", launch.case_name},
+          {"entry", launch.entry}, {"ptx", launch.kernel_path},
+          {"vars", vars},          {"grid", launch.grid},
+          {"block", launch.block}, {"cluster", launch.cluster}};
+}
+
+Json position_json(const SourcePosition& p, SourceText& source) {
+  return {{"file", p.file},         {"line", p.line},         {"column", p.column},
+          {"ptx_line", p.ptx_line}, {"text", source.line(p)}, {"instruction", p.instruction}};
+}
+
+Json note_json(const Note& note, SourceText& source) {
+  Json json = {{"text", note.text}};
+  if (!note.position.file.empty()) json["where"] = position_json(note.position, source);
+  return json;
+}
+
+Json diagnostic_json(const Diagnostic& d, SourceText& source) {
+  Json sides = Json::array();
+  for (const Note& side : d.sides) sides.push_back(note_json(side, source));
+  return {{"class", finding_class_name(d.finding_class)},
+          {"severity", d.severity == Severity::error ? "error" : "lint"},
+          {"rule", d.rule},
+          {"message", d.message},
+          {"where", position_json(d.where, source)},
+          {"label", d.label},
+          {"sides", sides},
+          {"facts", d.facts},
+          {"schedule", d.witness},
+          {"schedule_is_shortest", d.witness_is_shortest},
+          {"help", d.help},
+          {"occurrences", d.occurrences}};
+}
+
+Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
+  const Report& report = outcome.report;
+  Json findings = Json::array();
+  for (const Diagnostic& d : report.diagnostics) findings.push_back(diagnostic_json(d, source));
+  Json reasons = Json::array();
+  for (const Note& n : report.inconclusive) reasons.push_back(note_json(n, source));
+  return {{"launch", launch_json(outcome.launch)},
+          {"verdict", verdict_name(report.verdict)},
+          {"guarantee", report.verdict == Verdict::clean ? report.guarantee : ""},
+          {"engine", report.engine},
+          {"findings", findings},
+          {"inconclusive", reasons},
+          {"not_examined", report.not_examined},
+          {"ctas", outcome.launch.cta_count()},
+          {"ctas_executed", outcome.ctas_run},
+          {"classes", outcome.classes},
+          {"warps", outcome.warps},
+          {"agents", report.agents},
+          {"mbarriers", report.barriers},
+          {"phases", report.phases},
+          {"events", report.events},
+          {"accesses", report.accesses},
+          {"seconds", {{"execute", outcome.execute_seconds}, {"check", outcome.check_seconds}}}};
+}
+
+Json match_json(const Match& match) {
+  const golden::Comparison& c = match.comparison;
+  Json json = {{"left", match.left},
+               {"right", match.right},
+               {"buffer", match.buffer},
+               {"elements", c.elements},
+               {"differing", c.differing},
+               {"differing_rows", c.differing_rows},
+               {"compared_by", c.by_digest ? "row digest" : "element"}};
+  if (c.first)
+    json["first"] = {{"row", c.first->row},
+                     {"column", c.first->column},
+                     {"left", golden::bits_text(match.type, c.first->left)},
+                     {"right", golden::bits_text(match.type, c.first->right)}};
+  else if (c.first_differing_row)
+    json["first"] = {{"row", *c.first_differing_row}};
+  return json;
+}
+
+}  // namespace
+
+std::string json_of_check(const std::vector<CheckOutcome>& outcomes, SourceText& source, Exit exit) {
+  Json document = head("check", exit);
+  document["launches"] = Json::array();
+  for (const CheckOutcome& outcome : outcomes) document["launches"].push_back(outcome_json(outcome, source));
+  return finished(document);
+}
+
+std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
+                             const std::vector<OutputSummary>& outputs, Exit exit) {
+  Json document = head("simulate", exit);
+  document["launch"] = launch_json(launch);
+  document["outputs"] = Json::array();
+  for (const OutputSummary& output : outputs) {
+    Json first = Json::array();
+    for (uint64_t bits : output.first) first.push_back(golden::bits_text(output.type, bits));
+    Json json = {{"buffer", output.buffer},  {"type", element_name(output.type)},
+                 {"rows", output.rows},      {"columns", output.columns},
+                 {"sha256", output.sha256},  {"nan", output.nans},
+                 {"inf", output.infinities}, {"first", first}};
+    if (!output.file.empty()) json["file"] = output.file;
+    document["outputs"].push_back(std::move(json));
+  }
+  document["not_predicted"] = prediction.not_predicted;
+  document["problems"] = prediction.problems;
+  document["instructions"] = prediction.instructions;
+  document["seconds"] = prediction.seconds;
+  return finished(document);
+}
+
+std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit) {
+  Json document = head(verb, exit);
+  document["cases"] = Json::array();
+  for (const GoldenRow& row : rows) {
+    Json matches = Json::array();
+    for (const Match& match : row.matches) matches.push_back(match_json(match));
+    Json json = {{"case", row.case_name},     {"status", status_name(row.status)},
+                 {"record", row.record_file}, {"comparisons", matches},
+                 {"remarks", row.remarks},    {"seconds", row.seconds}};
+    if (!row.error.empty()) json["error"] = row.error;
+    document["cases"].push_back(std::move(json));
+  }
+  return finished(document);
+}
+
+std::string json_of_error(const std::string& verb, const Error& error) {
+  Json document = head(verb, Exit::unusable);
+  document["error"] = {
+      {"file", error.file}, {"line", error.line}, {"column", error.column}, {"message", error.message}};
+  return finished(document);
+}
+
+}  // namespace turnstile::cli

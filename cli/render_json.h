@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/check_launch.h"
+#include "cli/golden_rows.h"
+#include "cli/source_text.h"
+#include "cli/terminal.h"
+#include "golden/predict.h"
+
+namespace turnstile::cli {
+
+// The answers of the verbs as JSON, one document each, ended by a line break. Schema: docs/json.md.
+
+std::string json_of_check(const std::vector<CheckOutcome>& outcomes, SourceText& source, Exit exit);
+std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
+                             const std::vector<OutputSummary>& outputs, Exit exit);
+std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit);
+std::string json_of_error(const std::string& verb, const Error& error);
+
+}  // namespace turnstile::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "cli/terminal.h"
+
+namespace turnstile::cli {
+
+/// Each adds a verb to the program. A verb that was chosen puts its exit code into `exit`. `exit` and
+/// `terminal` must outlive `app`.
+void add_check(CLI::App& app, const Terminal& terminal, Exit& exit);
+void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit);
+void add_golden(CLI::App& app, const Terminal& terminal, Exit& exit);
+
+}  // namespace turnstile::cli
