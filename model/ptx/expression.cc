@@ -235,6 +235,10 @@ bool parse_constant_after_sign(Cursor& cursor, Token sign, Constant& out) {
   return expressions.unary(out) && expressions.apply_sign(sign, out) && expressions.rest(kAnything, out);
 }
 
+bool parse_constant_after_value(Cursor& cursor, Constant& first_and_out) {
+  return Expressions(cursor).rest(kAnything, first_and_out);
+}
+
 bool parse_summand(Cursor& cursor, Constant& out) { return Expressions(cursor).binary(kProduct, out); }
 
 bool parse_number(Cursor& cursor, std::string_view what, uint64_t lowest, uint64_t highest, uint64_t& out) {

@@ -28,6 +28,9 @@ bool parse_constant(Cursor& cursor, Constant& out);
 /// The same behind a sign (`-`, `!`) that was read already.
 bool parse_constant_after_sign(Cursor& cursor, Token sign, Constant& out);
 
+/// The same behind a first operand, whose value is in `first_and_out`.
+bool parse_constant_after_value(Cursor& cursor, Constant& first_and_out);
+
 /// Only a product: one summand of an address offset, so that `[%rd-4+8]` is `%rd - 4 + 8`.
 bool parse_summand(Cursor& cursor, Constant& out);
 

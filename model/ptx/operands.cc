@@ -94,8 +94,8 @@ bool warp_size(Context& context, const Token& name, Operand& out) {
     out.name = std::string(name.text);
     return true;
   }
-  Constant c;
-  if (!parse_constant_after_sign(cursor, name, c)) return false;
+  Constant c{Constant::Kind::integer, false, 32};
+  if (!parse_constant_after_value(cursor, c)) return false;
   set_constant(c, out);
   return true;
 }
