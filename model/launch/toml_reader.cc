@@ -14,6 +14,7 @@
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+#define TOML_ASSERT(expr) static_assert(true)
 #define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
 

@@ -175,12 +175,10 @@ TEST_CASE("a map stays inside its buffer") {
             legal(), [](TensorMap& m) { m.strides[0] = 4096; }, 4096 * 511 + 2048)
             .empty());
   // 2^32 rows of almost 2^40 bytes overflow 64 bits.
-  CHECK(
-      cites(changed(
-                legal(),
-                [](TensorMap& m) { m.strides[0] = (uint64_t{1} << 40) - 16, m.dims[1] = uint64_t{1} << 32; },
-                ~uint64_t{0}),
-            "the map reaches past its buffer"));
+  CHECK(cites(
+      changed(legal(),
+              [](TensorMap& m) { m.strides[0] = (uint64_t{1} << 40) - 16, m.dims[1] = uint64_t{1} << 32; }),
+      "the map reaches past its buffer"));
 }
 
 }  // namespace turnstile
