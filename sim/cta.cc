@@ -310,7 +310,8 @@ void Cta::note_blocked() {
 
 std::vector<Strand> Cta::strands_of(Warp& warp, LaneMask lanes, uint32_t place) {
   std::vector<Strand> out;
-  for (size_t i = 0; i < warp.strands.size(); ++i) {
+  const size_t before = warp.strands.size();  // forked strands are appended and already in `out`
+  for (size_t i = 0; i < before; ++i) {
     const LaneMask part = warp.strands[i].lanes & lanes;
     if (part == 0) continue;
     if (part != warp.strands[i].lanes) {
