@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "checker/explain.h"
 #include "checker/single_run.h"

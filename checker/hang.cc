@@ -365,7 +365,7 @@ class Hang {
     }
     const Blocked& b = trace_.blocked[i];
     if (b.on == On::mbarrier && !waits_[i].bytes_missing && waits_[i].missing.empty() &&
-        waits_[i].present.empty())
+        waits_[i].present.empty() && d.rule != "W2")
       d.facts.push_back("nobody ever arrives on " + object(b));
   }
 
