@@ -42,12 +42,11 @@ uint64_t elements_of(const GoldenRow& row) {
 std::string difference_text(const Match& m) {
   const golden::Comparison& c = m.comparison;
   if (c.first)
-    return fmt::format("{}[{},{}]  {} {} ({})  {} {} ({});  {} of {} elements differ, in {} of {}", m.buffer,
+    return fmt::format("{}[{},{}]  {} {} ({})  {} {} ({});  {} of {} elements differ, in {}", m.buffer,
                        c.first->row, c.first->column, m.left, golden::bits_text(m.type, c.first->left),
                        golden::value_text(m.type, c.first->left), m.right,
                        golden::bits_text(m.type, c.first->right), golden::value_text(m.type, c.first->right),
-                       grouped(c.differing), grouped(c.elements), grouped(c.differing_rows),
-                       counted(c.rows, "row"));
+                       grouped(c.differing), grouped(c.elements), counted(c.differing_rows, "row"));
   if (c.first_differing_row)
     return fmt::format(
         "{} row {} is the first of {} rows that differ between {} and {}; the record holds digests only",
