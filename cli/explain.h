@@ -7,7 +7,7 @@
 
 namespace turnstile::cli {
 
-/// Prints what a rule says and why, from the checker's table of rules. Unknown rules are answered with the
+/// Prints what a rule says and why, from the table of rules. Unknown rules are answered with the
 /// known names.
 Exit explain_rule(const std::string& id, const Terminal& terminal);
 
