@@ -16,7 +16,7 @@ namespace {
 
 Buffer buffer_of(ElementType type, std::vector<uint64_t> shape, uint64_t pitch) {
   Buffer buffer;
-  buffer.name = "x";
+  buffer.name = std::string("x");  // g++ 12 warns wrongly of an overlap where the literal is assigned
   buffer.type = type;
   buffer.shape = std::move(shape);
   buffer.row_pitch = pitch;
