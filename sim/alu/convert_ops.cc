@@ -3,6 +3,7 @@
 
 #include "sim/alu/lane.h"
 #include "sim/numerics/conversions.h"
+#include "sim/numerics/fast_f32.h"
 #include "sim/numerics/scalar.h"
 
 namespace turnstile::sim::lane {
@@ -29,7 +30,14 @@ uint64_t relu(const PureConfig& config, uint64_t word) {
   return (word & sign_mask(config.type)) != 0 ? 0 : word;
 }
 
+/// The one conversion that epilogues spend their time in.
+bool plain_bf16(const PureConfig& config) {
+  return config.type == ElementType::bf16 && config.source_type == ElementType::f32 &&
+         config.rounding == Rounding::nearest_even && !config.satfinite && !config.relu && !config.ftz;
+}
+
 uint64_t converted(const PureConfig& config, uint64_t word) {
+  if (plain_bf16(config)) return fast::bf16_from_f32(static_cast<uint32_t>(word));
   const Overflow overflow = config.satfinite ? Overflow::saturate : Overflow::ieee;
   return relu(config, convert_float(source_word(config, word), config.source_type, config.type,
                                     config.rounding, overflow));

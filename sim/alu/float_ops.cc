@@ -3,6 +3,7 @@
 
 #include "sim/alu/lane.h"
 #include "sim/numerics/conversions.h"
+#include "sim/numerics/fast_f32.h"
 #include "sim/numerics/mufu.h"
 #include "sim/numerics/scalar.h"
 
@@ -26,7 +27,10 @@ uint64_t widened(const PureConfig& config, uint64_t word) {
   return convert_float(word, config.source_type, config.type);
 }
 
+uint32_t word32(uint64_t word) { return static_cast<uint32_t>(word); }
+
 uint64_t extreme(const PureConfig& config, uint64_t a, uint64_t b, bool larger) {
+  if (config.host_f32 && !config.nan) return fast::extreme(word32(a), word32(b), config.ftz, larger);
   return larger ? float_max(config.type, a, b, config.ftz, config.nan)
                 : float_min(config.type, a, b, config.ftz, config.nan);
 }
@@ -47,23 +51,25 @@ uint64_t extreme_of_three(const PureConfig& config, const uint64_t* in, bool lar
   return extreme_of_two(config, pair, larger);
 }
 
-uint32_t word32(uint64_t word) { return static_cast<uint32_t>(word); }
-
 }  // namespace
 
 uint64_t add_float(const PureConfig& config, const uint64_t* in) {
+  if (config.host_f32) return fast::add(word32(in[0]), word32(in[1]), config.ftz);
   return float_add(config.type, in[0], in[1], mode_of(config));
 }
 
 uint64_t sub_float(const PureConfig& config, const uint64_t* in) {
+  if (config.host_f32) return fast::sub(word32(in[0]), word32(in[1]), config.ftz);
   return float_sub(config.type, in[0], in[1], mode_of(config));
 }
 
 uint64_t mul_float(const PureConfig& config, const uint64_t* in) {
+  if (config.host_f32) return fast::mul(word32(in[0]), word32(in[1]), config.ftz);
   return float_mul(config.type, in[0], in[1], mode_of(config));
 }
 
 uint64_t fma_float(const PureConfig& config, const uint64_t* in) {
+  if (config.host_f32) return fast::fma(word32(in[0]), word32(in[1]), word32(in[2]), config.ftz);
   return relu(config, float_fma(config.type, in[0], in[1], in[2], mode_of(config)));
 }
 

@@ -112,6 +112,8 @@ void apply_types(Modifiers& modifiers) {
   config.source_bits = source.bits;
   config.source_signed = source.kind == signed_integer;
   config.source_type = source.element;
+  config.host_f32 = result.kind == floating && result.element == ElementType::f32 &&
+                    config.rounding == Rounding::nearest_even && !config.saturate;
   config.minifloat = result.kind == minifloat ? result.minifloat : source.minifloat;
 }
 

@@ -39,6 +39,7 @@ struct PureConfig {
   ElementType type = ElementType::f32;         ///< float type of the operation or of the result
   ElementType source_type = ElementType::f32;  ///< float type of the sources, where it differs
   Rounding rounding = Rounding::nearest_even;
+  bool host_f32 = false;  ///< f32 arithmetic to nearest even without .sat: sim/numerics/fast_f32.h serves it
   bool ftz = false;       ///< flush subnormal inputs and results to signed zero
   bool saturate = false;  ///< .sat: integers clamp to the type, floats to [0, 1] with NaN giving +0
   bool satfinite = false;
