@@ -6,9 +6,10 @@
 
 namespace turnstile {
 
-void must_failed(const char* what, const std::source_location& where) {
-  std::fprintf(stderr, "turnstile: internal error (this is a bug in Turnstile, not in your kernel): %s\n  at %s:%u\n",
-               what, where.file_name(), static_cast<unsigned>(where.line()));
+void must_failed(const char* what, const char* file, int line) {
+  std::fprintf(stderr,
+               "turnstile: internal error (this is a bug in Turnstile, not in your kernel): %s\n  at %s:%d\n",
+               what, file, line);
   std::abort();
 }
 

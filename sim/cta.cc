@@ -89,9 +89,7 @@ Cta::Cta(const Program& p, const Launch& l, GlobalMemory& g, const RunOptions& o
     warp->strands.push_back({warp->started, recorder.take_agent(static_cast<uint16_t>(w), role_of(l, w))});
     warp->owned_registers = p.registers_per_thread;
     warp->in_flight.assign(p.register_count, 0);
-    for (auto [reg, value] : p.constants) {
-      for (unsigned lane = 0; lane < warp_size; ++lane) warp->regs.set(reg, lane, value);
-    }
+    for (auto [reg, value] : p.constants) warp->regs.set_all(reg, value);
     for (const auto& [reg, name] : p.specials) fill_special(*warp, reg, name, l, where);
     if (p.local_bytes != 0) warp->local.assign(warp_size, WindowMemory(p.local_bytes, provenance()));
     warps.push_back(std::move(warp));
@@ -169,7 +167,7 @@ bool Cta::run_warp(Warp& warp) {
         return true;
       }
       LaneMask truth = 0;
-      const uint64_t* bits = warp.regs.lanes(d.guard);
+      const uint64_t* bits = std::as_const(warp.regs).lanes(d.guard);
       for (unsigned lane = 0; lane < warp_size; ++lane)
         truth |= static_cast<LaneMask>(bits[lane] & 1) << lane;
       active &= d.guard_negated ? ~truth : truth;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions that only compute: everything in the table of sim/alu, and moves of whole or packed registers.
 #include <array>
+#include <utility>
 
 #include "sim/handlers.h"
 
@@ -38,10 +39,17 @@ Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const uint64_t* sources[6];
   uint64_t masks[6];
   for (size_t i = 0; i < op.inputs; ++i) {
-    sources[i] = warp.regs.lanes(d.src[i]);
+    sources[i] = std::as_const(warp.regs).lanes(d.src[i]);
     masks[i] = width_mask(op.input_bits[i]);
   }
   const LaneMask unknown = lanes & ~known;
+  bool uniform = known == all_lanes && d.dst.size() == 1;
+  for (size_t i = 0; i < op.inputs; ++i) uniform = uniform && warp.regs.uniform(d.src[i]);
+  if (uniform) {
+    for (size_t i = 0; i < op.inputs; ++i) inputs[i] = (sources[i][0] & masks[i]) ^ ((d.negated >> i) & 1);
+    if (d.dst[0] != Decoded::none) warp.regs.set_all(d.dst[0], op.run(op.config, inputs));
+    return Step::next;
+  }
   // Both results are computed before either is written: a destination may be a source.
   for_each_lane(known, [&](unsigned lane) {
     for (size_t i = 0; i < op.inputs; ++i) {
@@ -95,7 +103,11 @@ Step exec_move(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (to == Decoded::none) return Step::next;
   if ((warp.regs.known(from) & lanes) == lanes) {
     const uint64_t mask = width_mask(d.dst_bits[0]);
-    const uint64_t* source = warp.regs.lanes(from);
+    const uint64_t* source = std::as_const(warp.regs).lanes(from);
+    if (lanes == all_lanes && warp.regs.uniform(from)) {
+      warp.regs.set_all(to, (source[0] ^ (d.negated & 1)) & mask);
+      return Step::next;
+    }
     uint64_t* target = warp.regs.lanes(to);
     const uint64_t flip = d.negated & 1;
     for_each_lane(lanes, [&](unsigned lane) { target[lane] = (source[lane] ^ flip) & mask; });

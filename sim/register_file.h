@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -24,20 +25,39 @@ using Cells = std::array<Hash128, 8>;
 class RegisterFile {
  public:
   RegisterFile(size_t registers, bool with_cells)
-      : bits_(registers * warp_size), known_(registers), cells_(with_cells ? registers * warp_size : 0) {}
+      : bits_(registers * warp_size),
+        known_(registers),
+        uniform_(registers),
+        cells_(with_cells ? registers * warp_size : 0) {}
 
   const uint64_t* lanes(uint32_t reg) const { return &bits_[size_t{reg} * warp_size]; }
-  uint64_t* lanes(uint32_t reg) { return &bits_[size_t{reg} * warp_size]; }
+  uint64_t* lanes(uint32_t reg) {
+    uniform_[reg] = 0;
+    return &bits_[size_t{reg} * warp_size];
+  }
   uint64_t get(uint32_t reg, unsigned lane) const { return bits_[size_t{reg} * warp_size + lane]; }
   LaneMask known(uint32_t reg) const { return known_[reg]; }
   bool known(uint32_t reg, unsigned lane) const { return ((known_[reg] >> lane) & 1) != 0; }
 
+  /// The same known value in all 32 lanes: an operation on such registers is computed once. A hint: false is
+  /// always right.
+  bool uniform(uint32_t reg) const { return uniform_[reg] != 0; }
+  void set_all(uint32_t reg, uint64_t value) {
+    std::fill_n(lanes(reg), warp_size, value);
+    known_[reg] = all_lanes;
+    uniform_[reg] = 1;
+  }
+
   void set(uint32_t reg, unsigned lane, uint64_t value) {
+    uniform_[reg] = 0;
     bits_[size_t{reg} * warp_size + lane] = value;
     known_[reg] |= LaneMask{1} << lane;
   }
   void set_known(uint32_t reg, LaneMask mask) { known_[reg] |= mask; }
-  void forget(uint32_t reg, LaneMask mask) { known_[reg] &= ~mask; }
+  void forget(uint32_t reg, LaneMask mask) {
+    known_[reg] &= ~mask;
+    uniform_[reg] = 0;
+  }
 
   bool has_cells() const { return !cells_.empty(); }
   Cells& cells(uint32_t reg, unsigned lane) { return cells_[size_t{reg} * warp_size + lane]; }
@@ -77,6 +97,7 @@ class RegisterFile {
  private:
   std::vector<uint64_t> bits_;
   std::vector<LaneMask> known_;
+  std::vector<uint8_t> uniform_;
   std::vector<Cells> cells_;
 };
 
