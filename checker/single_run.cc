@@ -127,10 +127,13 @@ class SingleRun {
     state_.tick(e.agent.v);
   }
 
+  // With memory the other strand is absorbed (M15). Without, the two only met (shfl, elect, vote): each has
+  // reached this point, but neither sees what the other wrote (M14); both may go on.
   void join_strands(const Event& e) {
-    const size_t n = e.has(Event::memory) ? state_.strands.stride() : state_.lanes.width;  // M14, M15
-    state_.tick(e.object);
+    const size_t n = e.has(Event::memory) ? state_.strands.stride() : state_.lanes.width;
     join(state_.strands.all(e.agent.v), state_.strands.all(e.object), n);
+    join(state_.strands.all(e.object), state_.strands.all(e.agent.v), n);
+    state_.tick(e.object);
     state_.tick(e.agent.v);
   }
 

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of rules. A rule that a finding cites and that is not here is a bug
+// (tests/checker/rules_test.cc). Ids are those of the rulebooks: MB, W, N, NX, BK, BS, PX, WG, RG, M, GM of
+// semantics.md, PE of ptx.md, ALG and EXT of algorithms.md, C and OB of orchestration_bugs.md.
+#include "checker/rules.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace turnstile {
+
+namespace {
+
+using enum FindingClass;
+constexpr Severity kError = Severity::error, kLint = Severity::lint;
+
+constexpr Rule kRules[] = {
+    // Hangs.
+    {"MB16", "a phase lacks arrivals", hang, kError,
+     "An mbarrier phase completes when its pending count and its pending bytes are both zero. Fewer arrivals "
+     "than the initial count leave it "
+     "open for ever, and with it everybody who waits. Usual causes: a path that skips the arrival, a role "
+     "that ends early, a count that "
+     "includes arrivers that do not exist, an expect_tx that was taken for an arrival.",
+     "Arrive on every path, once in each phase, or lower the initial count."},
+    {"MB18", "bytes that never come", barrier_protocol, kError,
+     "The bytes announced by expect_tx are more than the copies of that phase deliver. The phase stays open "
+     "by the difference. A box counts "
+     "in full even where it lies outside the tensor (MB31); a predicated-off copy counts nothing (MB28).",
+     "Expect exactly the sum of the bytes of the copies issued to the barrier in that phase."},
+    {"MB19", "more bytes than expected", barrier_protocol, kError,
+     "The copies of a phase deliver more bytes than were announced. The count of pending bytes passes zero "
+     "early, when some data have not "
+     "landed, or ends below zero, so that the phase never completes or takes the next phase's announcement "
+     "for its own.",
+     "Expect exactly the sum of the bytes of the copies issued to the barrier in that phase."},
+    {"W2", "wrong parity on a fresh barrier", hang, kError,
+     "A wait names the parity of a phase. A barrier that has completed no phase answers true for parity 1 "
+     "(the phase before the first) and "
+     "false for parity 0. The side that finds its buffers empty must start with parity 1, the side that "
+     "waits for data with parity 0; "
+     "otherwise both wait for each other at once.",
+     "Start the producer's phase bit at 1."},
+    {"NX2", "a named barrier waits for threads that never come", hang, kError,
+     "bar.sync releases nobody until the named number of threads has arrived. The number is the total of all "
+     "threads that sync or arrive "
+     "in one instance; if it is larger than what can ever come, or a warp skips the barrier, the others wait "
+     "for ever.",
+     "Name 32 threads for each warp that meets there, and let each of them reach the barrier equally often."},
+    {"N2", "a barrier in divergent code", hang, kError,
+     "A barrier instruction waits for all threads of its own warp first. Lanes that went another way never "
+     "come.",
+     "Execute it with the whole warp, outside branches that split the warp."},
+    {"RG4", "more registers wanted than the CTA has", resource, kError,
+     "setmaxnreg.inc blocks until the pool of the CTA has enough registers. The pool is filled only by "
+     "setmaxnreg.dec of other warps. If the "
+     "sum of all requests exceeds the registers of the launch, the last request is never granted (RG8).",
+     "Choose counts whose sum over all warps is at most the entry count times the number of warps."},
+    // The certificate: what must hold so that one run stands for all schedules.
+    {"ALG-D1", "a wait can pass two phases early, or missed its phase", overtaken, kError,
+     "Parity is one bit of the phase number. A wait is safe only if the completion before the one it names "
+     "lies in its past; otherwise, in a "
+     "faster schedule of this warp, the barrier still shows the bit of two phases ago and the wait passes at "
+     "once on old data. The same "
+     "condition, of a wait that is blocked, says that a poll at another time would have passed.",
+     "Wait for every phase in turn; flip the phase bit exactly once each time round the ring."},
+    {"ALG-D2", "a waiter can be overtaken", overtaken, kError,
+     "Nothing makes the next phase wait until this warp has polled. If it is slow, the barrier completes "
+     "twice, its parity looks as if "
+     "nothing had happened, and the warp sleeps for ever or takes later data. Hardware wakes nobody: it "
+     "answers polls. Typical: one leader "
+     "warp releases the buffer for its group before the sibling warps have seen it full.",
+     "Count the warp in the barrier that lets the buffer be filled again, or synchronise the siblings before "
+     "the leader arrives."},
+    {"ALG-D3", "an arrival can be counted in another phase", barrier_protocol, kError,
+     "Barriers do not know for which phase an arrival or a byte was meant; it counts in the phase that is "
+     "open. If the completion of the "
+     "previous phase is not in the past of the contribution, it can slip into that phase, which then "
+     "completes too early, and its own phase "
+     "lacks it. Also what a surplus arriver looks like: a count smaller than the number of arrivers.",
+     "Wait for the previous phase before contributing to the next; make the count equal to the number of "
+     "arrivals in one phase."},
+    {"ALG-D5a", "a phase can complete before its bytes are expected", barrier_protocol, kError,
+     "expect_tx after the arrival leaves a moment in which all arrivals are in and no bytes are pending: the "
+     "phase completes before the copy "
+     "has landed (MB24).",
+     "Use mbarrier.arrive.expect_tx, or expect before the last arrival."},
+    {"ALG-D5b", "more bytes land than were expected", barrier_protocol, kError,
+     "All arrivals of the phase are in, and more bytes have landed than were announced: whether the phase "
+     "completed in between depends on the "
+     "order in which the copies land.",
+     "Expect the bytes of every copy that is issued to the barrier in that phase."},
+    {"EXT1", "a contribution can fall into another instance of a named barrier", barrier_protocol, kError,
+     "A named barrier is ready for re-use the moment it completes. A warp that arrives without knowing that "
+     "the instance before is complete "
+     "can be counted in that instance.",
+     "Let the warp sync on the barrier, or on one that follows it, before it arrives again."},
+    // Barrier objects.
+    {"MB1", "barrier count out of range", barrier_protocol, kError,
+     "The count of mbarrier.init is 1 to 2^20-1; ptxas does not check it.",
+     "Initialise with the number of arrivals of one phase."},
+    {"MB9", "barrier initialised while in use", barrier_protocol, kError,
+     "mbarrier.init on a live object, even an idle one, has no defined result.",
+     "Initialise once, or mbarrier.inval first when all uses are over."},
+    {"MB10", "barrier used without initialisation", barrier_protocol, kError,
+     "Any operation but init on an object that is not initialised, or that was invalidated, is undefined.",
+     "mbarrier.init in one thread, a CTA barrier, then use; inval only after the last use."},
+    {"MB11", "initialisation of a barrier is not visible", race, kError,
+     "Threads that use a barrier must come after its mbarrier.init through a CTA barrier. Without it a warp "
+     "can arrive on, or wait for, an "
+     "object that is not there yet, and the late init wipes what was counted.",
+     "__syncthreads() between the init and the first use."},
+    {"MB15", "more arrivals than the count", barrier_protocol, kError,
+     "An arrival that would take the pending count below zero is undefined.",
+     "Raise the count, elect one arriver, or wait for the phase before arriving again."},
+    {"MB17", "too many pending bytes", barrier_protocol, kError,
+     "A barrier can track less than 1 MiB of bytes in one phase.",
+     "Split the copies over more barriers or phases."},
+    {"W5", "parity operand is not 0 or 1", barrier_protocol, kError,
+     "The parity of a wait is 0 or 1; anything else is undefined.", "Mask the phase bit."},
+    {"NX1", "different thread counts on one named barrier", barrier_protocol, kError,
+     "All warps that meet in one instance must name the same count.",
+     "Give each group of warps its own id and one count."},
+    {"NX3", "more threads than the count of a named barrier", barrier_protocol, kError,
+     "The surplus starts the next instance, which then never has what it needs.",
+     "Make the count the total of one instance."},
+    {"N1", "bad count of a named barrier", barrier_protocol, kError,
+     "The count is a positive multiple of 32.", "Name whole warps."},
+    {"N7", "a warp arrives twice in one instance", barrier_protocol, kError,
+     "The second arrival takes the place of another warp's, which is then counted in the next instance.",
+     "Wait for the instance before arriving again."},
+    {"C4", "a named barrier that completes by arrivals only", barrier_protocol, kLint,
+     "Nobody waits in that instance, so it orders nothing; often an arrive-only side has run ahead.",
+     "Let one side bar.sync."},
+    // Data.
+    {"M4", "race", race, kError,
+     "Two accesses to the same bytes, at least one a write, that no chain of barriers orders. Either may "
+     "come first; a copy in flight may "
+     "write at any time between its issue and the completion that somebody waits for, and its completion "
+     "publishes its own bytes only.",
+     "Order them: wait for the completion, or arrive after the access on a barrier that the other side waits "
+     "for."},
+    {"WG4", "operands overwritten while wgmma reads them", race, kError,
+     "wgmma reads its shared-memory operands asynchronously until wgmma.wait_group covers its group. A stage "
+     "that is released earlier can be "
+     "refilled under the running instruction.",
+     "Wait for the group that read the stage, then arrive on its empty barrier."},
+    {"BK2", "a group wait by the wrong thread", race, kError,
+     "Bulk groups belong to the thread that issued the copies. cp.async.bulk.wait_group of another thread "
+     "waits for nothing.",
+     "Let the issuing thread wait, then synchronise."},
+    {"BK3", "a buffer used while a TMA store is in flight", race, kError,
+     "wait_group.read releases the source of a store, the plain form its destination as well. Before that "
+     "the store may still read the one "
+     "and write the other.",
+     "The issuing thread waits for the group, then a barrier, then the buffer may be used."},
+    {"GM1", "CTAs race in global memory", race, kError,
+     "Nothing orders the CTAs of a launch but atomics and fences of gpu scope. Two CTAs touch the same bytes "
+     "and one writes.",
+     "Separate the ranges, or use atomics, or a second kernel."},
+    {"PX1", "shared memory written by stores, read by the async proxy without a fence", proxy_fence, kError,
+     "TMA stores and wgmma read shared memory through the async proxy, which does not see generic stores by "
+     "barriers alone. Without "
+     "fence.proxy.async stale bytes are read, rarely, and no sanitizer reports it.",
+     "fence.proxy.async by the writing threads after their writes and before the barrier, or by the issuing "
+     "thread after it."},
+    {"PX7", "global memory written by stores, read by TMA without a fence", proxy_fence, kError,
+     "As PX1, for global memory.", "fence.proxy.async.global, or without a suffix."},
+    {"PX2", "shared memory read by loads, overwritten by the async proxy without a fence", proxy_fence, kLint,
+     "By the letter of PTX a generic read before an async write needs a proxy fence as well; corruption was "
+     "seen on real systems. Much "
+     "shipped code leaves it out, so this is advice unless --strict asks for more.",
+     "fence.proxy.async by the reading threads before they release the buffer."},
+    {"OB1.1", "data of the wrong generation", stale, kError,
+     "A wait can pass although the data are not the ones meant: the phase it names is over, and the buffer "
+     "was released already. Everything "
+     "is ordered and everything is wrong. Usual causes: the phase or the stage starts anew with each tile, "
+     "or flips at the wrong stage.",
+     "Carry stage and phase on across tiles."},
+    // Registers and lifetime.
+    {"WG1", "wgmma without wgmma.fence", register_hazard, kError,
+     "Registers that were touched must be fenced before a wgmma uses them.",
+     "wgmma.fence before the first wgmma of a sequence."},
+    {"WG2", "wgmma operands differ between warps, or are malformed", memory, kError,
+     "The descriptors of a wgmma are the same in all four warps.",
+     "Compute descriptors from uniform values."},
+    {"WG3", "accumulator used before its wgmma is done", register_hazard, kError,
+     "Accumulators and A registers of a wgmma belong to it until wgmma.wait_group covers its group.",
+     "Wait for the group before the registers are read or written."},
+    {"BK6", "asynchronous work outlives its thread", lifetime, kError,
+     "A store in flight reads shared memory that is given to another CTA when this one ends; a load in "
+     "flight writes there.",
+     "Wait for all groups and all copies before the thread that issued them ends."},
+    {"RG2", "setmaxnreg in the wrong direction", resource, kError,
+     "inc to fewer registers than owned, or dec to more, is undefined.",
+     "Match the counts with those of the launch."},
+    // Operands.
+    {"memory", "access out of bounds or misaligned", memory, kError,
+     "The address lies outside its allocation, or is not a multiple of the access size.",
+     "Check the index arithmetic at this line."},
+    {"BS1", "illegal bulk copy", memory, kError,
+     "Sizes are multiples of 16 bytes, both addresses 16-byte aligned, in bounds.",
+     "Align the buffers; round the size."},
+    {"BS2", "misaligned shared address of a TMA copy", memory, kError,
+     "The shared address of a tensor copy is 128-byte aligned; swizzled tiles repeat at 256, 512 or 1024 "
+     "bytes.",
+     "Align the stage buffers."},
+    {"BS3", "misaligned mbarrier", memory, kError, "An mbarrier is 8-byte aligned in shared memory.",
+     "Align it."},
+    {"M15", "warp synchronisation by a lane that is not in the mask", memory, kError,
+     "A lane that executes a .sync instruction must be in its mask.",
+     "Pass the mask of the lanes that execute it."},
+    {"PE10", "not a tensor map", memory, kError,
+     "A tensor copy names an address that is no tensor map of the launch.",
+     "Pass the map as a __grid_constant__ parameter."},
+    {"PE14", "trap", memory, kError, "The kernel executed trap.", "See the check that leads there."},
+};
+
+bool same_id(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+}  // namespace
+
+std::span<const Rule> rules() { return kRules; }
+
+const Rule* find_rule(std::string_view id) {
+  const auto at =
+      std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& r) { return same_id(r.id, id); });
+  return at == std::end(kRules) ? nullptr : at;
+}
+
+std::string explain_rule_text(const Rule& rule) {
+  std::string text(rule.id);
+  text.append(": ").append(rule.title).append("\n");
+  text.append("class ").append(finding_class_name(rule.finding_class));
+  text.append(rule.severity == Severity::lint ? ", advice" : "").append("\n\n");
+  text.append(rule.why).append("\n\nhelp: ").append(rule.cure);
+  return text;
+}
+
+std::string rules_markdown() {
+  std::string text =
+      "<!-- Made from checker/rules.cc by rules_markdown(); do not edit. -->\n"
+      "# Rules\n\n"
+      "What a finding means, why the hardware behaves so, and what to change. Advice is shown but never "
+      "fatal unless asked for.\n\n"
+      "| rule | class | title |\n|---|---|---|\n";
+  const auto anchor = [](std::string_view id) {
+    std::string a;
+    for (unsigned char c : id)
+      if (std::isalnum(c) != 0 || c == '-') a += static_cast<char>(std::tolower(c));
+    return a;
+  };
+  for (const Rule& r : kRules) {
+    text.append("| [")
+        .append(r.id)
+        .append("](#")
+        .append(anchor(r.id))
+        .append(") | ")
+        .append(finding_class_name(r.finding_class));
+    text.append(r.severity == Severity::lint ? " (advice)" : "").append(" | ").append(r.title).append(" |\n");
+  }
+  for (const Rule& r : kRules) {
+    text.append("\n## ").append(r.id).append("\n\n**").append(r.title).append("** (").append(
+        finding_class_name(r.finding_class));
+    text.append(r.severity == Severity::lint ? ", advice" : "")
+        .append(")\n\n")
+        .append(r.why)
+        .append("\n\n*Cure.* ")
+        .append(r.cure)
+        .append("\n");
+  }
+  return text;
+}
+
+}  // namespace turnstile
