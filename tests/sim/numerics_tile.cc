@@ -22,9 +22,9 @@ std::uint32_t below(Random& random, std::uint32_t bound) {
 }
 
 /// What kind of operands and accumulators a tile is filled with.
-enum class Family { uniform, moderate, wide_cancelling, tiny_results, signed_zeros, few_specials };
-constexpr Family families[] = {Family::uniform,      Family::moderate,     Family::wide_cancelling,
-                               Family::tiny_results, Family::signed_zeros, Family::few_specials};
+enum class Filling { uniform, moderate, wide_cancelling, tiny_results, signed_zeros, few_specials };
+constexpr Filling fillings[] = {Filling::uniform,      Filling::moderate,     Filling::wide_cancelling,
+                                Filling::tiny_results, Filling::signed_zeros, Filling::few_specials};
 
 struct Layout {
   int bias;
@@ -41,24 +41,24 @@ std::uint16_t with_exponent(Random& random, const Layout& layout, int low, int h
   return static_cast<std::uint16_t>(sign | (field << layout.fraction_bits) | fraction);
 }
 
-std::uint16_t operand(Random& random, ElementType type, Family family) {
+std::uint16_t operand(Random& random, ElementType type, Filling filling) {
   const Layout layout = layout_of(type);
   const auto sign = static_cast<std::uint16_t>(below(random, 2) << 15);
   const bool bf16 = type == ElementType::bf16;
-  switch (family) {
-    case Family::uniform:
+  switch (filling) {
+    case Filling::uniform:
       return static_cast<std::uint16_t>(random());
-    case Family::moderate:
+    case Filling::moderate:
       return with_exponent(random, layout, -4, 4);
-    case Family::wide_cancelling:
+    case Filling::wide_cancelling:
       // Few significands, so that exact cancellation happens.
       return static_cast<std::uint16_t>(with_exponent(random, layout, bf16 ? -24 : -14, bf16 ? 24 : 12) &
                                         0xffc0);
-    case Family::tiny_results:
+    case Filling::tiny_results:
       return with_exponent(random, layout, bf16 ? -80 : -16, bf16 ? -60 : -10);
-    case Family::signed_zeros:
+    case Filling::signed_zeros:
       return below(random, 16) == 0 ? with_exponent(random, layout, -2, 2) : sign;
-    case Family::few_specials: {
+    case Filling::few_specials: {
       const std::uint32_t infinity = bf16 ? 0x7f80 : 0x7c00;
       const std::uint32_t pick = below(random, 64);
       if (pick == 0) return static_cast<std::uint16_t>(infinity | sign);
@@ -70,13 +70,13 @@ std::uint16_t operand(Random& random, ElementType type, Family family) {
   return 0;
 }
 
-std::uint32_t accumulator(Random& random, Family family) {
+std::uint32_t accumulator(Random& random, Filling filling) {
   const std::uint32_t sign = below(random, 2) << 31;
   switch (below(random, 8)) {
     case 0:
       return sign;
     case 1:
-      return family == Family::uniform || family == Family::few_specials
+      return filling == Filling::uniform || filling == Filling::few_specials
                  ? sign | 0x7f800000u | below(random, 2)
                  : sign;
     case 2:
@@ -102,7 +102,7 @@ struct Tile {
   }
 };
 
-Tile random_tile(Random& random, ElementType type, Family family, std::size_t largest_k) {
+Tile random_tile(Random& random, ElementType type, Filling filling, std::size_t largest_k) {
   Tile tile{};
   tile.m = 1 + below(random, 20);
   tile.n = 1 + below(random, 40);
@@ -110,9 +110,9 @@ Tile random_tile(Random& random, ElementType type, Family family, std::size_t la
   tile.lda = tile.k + below(random, 3);
   tile.ldb = tile.k + below(random, 3);
   tile.ldd = tile.n + below(random, 3);
-  for (std::size_t i = 0; i < tile.m * tile.lda; ++i) tile.a.push_back(operand(random, type, family));
-  for (std::size_t i = 0; i < tile.n * tile.ldb; ++i) tile.b.push_back(operand(random, type, family));
-  for (std::size_t i = 0; i < tile.m * tile.ldd; ++i) tile.d.push_back(accumulator(random, family));
+  for (std::size_t i = 0; i < tile.m * tile.lda; ++i) tile.a.push_back(operand(random, type, filling));
+  for (std::size_t i = 0; i < tile.n * tile.ldb; ++i) tile.b.push_back(operand(random, type, filling));
+  for (std::size_t i = 0; i < tile.m * tile.ldd; ++i) tile.d.push_back(accumulator(random, filling));
   return tile;
 }
 
@@ -163,12 +163,12 @@ TEST_CASE("the vector path gives the bits of the reference on two million edge-h
   CHECK(rows.size() == 10);
   while (outputs < 2'000'000) {
     for (const TensorCoreRow* row : rows) {
-      for (const Family family : families) {
-        const Tile tile = random_tile(random, row->a, family, 40);
+      for (const Filling filling : fillings) {
+        const Tile tile = random_tile(random, row->a, filling, 40);
         const std::vector<std::uint32_t> portable = tile.run(*row, TilePath::portable);
         const std::vector<std::uint32_t> vector = tile.run(*row, TilePath::avx2);
         CAPTURE(row->id);
-        CAPTURE(static_cast<int>(family));
+        CAPTURE(static_cast<int>(filling));
         CAPTURE(outputs);
         REQUIRE(portable == vector);  // the gaps between rows too
         outputs += tile.m * tile.n;
@@ -195,8 +195,8 @@ TEST_CASE("both paths equal a naive model in double precision where that is exac
     CAPTURE(row->id);
     std::size_t mismatches = 0;
     for (int repeat = 0; repeat < 60; ++repeat) {
-      const Family family = repeat % 2 == 0 ? Family::moderate : Family::wide_cancelling;
-      Tile tile = random_tile(random, row->a, family, 3 * row->group);
+      const Filling filling = repeat % 2 == 0 ? Filling::moderate : Filling::wide_cancelling;
+      Tile tile = random_tile(random, row->a, filling, 3 * row->group);
       for (std::uint32_t& word : tile.d)
         word = (below(random, 2) << 31) | ((107 + below(random, 41)) << 23) | below(random, 0x800000);
       const std::vector<std::uint32_t> portable = tile.run(*row, TilePath::portable);
@@ -229,14 +229,14 @@ TEST_CASE("P19: one long k is the same as a chain of instructions") {
                                                   ElementType::bf16, ElementType::f32);
   REQUIRE(row != nullptr);
   for (const TilePath path : {TilePath::portable, TilePath::avx2}) {
-    Tile tile = random_tile(random, row->a, Family::wide_cancelling, 1);
+    Tile tile = random_tile(random, row->a, Filling::wide_cancelling, 1);
     tile.k = tile.lda = tile.ldb = 64;
     tile.a.clear();
     tile.b.clear();
     for (std::size_t i = 0; i < tile.m * tile.k; ++i)
-      tile.a.push_back(operand(random, row->a, Family::wide_cancelling));
+      tile.a.push_back(operand(random, row->a, Filling::wide_cancelling));
     for (std::size_t i = 0; i < tile.n * tile.k; ++i)
-      tile.b.push_back(operand(random, row->b, Family::wide_cancelling));
+      tile.b.push_back(operand(random, row->b, Filling::wide_cancelling));
     std::vector<std::uint32_t> chained = tile.d;
     for (std::size_t k = 0; k < 64; k += 16)
       multiply_accumulate(*row, tile.m, tile.n, 16, tile.a.data() + k, 64, tile.b.data() + k, 64,
