@@ -9,9 +9,12 @@ namespace turnstile {
 
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::inconclusive: return "inconclusive";
-    case Verdict::clean: return "clean";
-    case Verdict::finding: return "finding";
+    case Verdict::inconclusive:
+      return "inconclusive";
+    case Verdict::clean:
+      return "clean";
+    case Verdict::finding:
+      return "finding";
   }
   must(false, "unknown verdict");
   return {};
@@ -19,16 +22,26 @@ std::string_view verdict_name(Verdict verdict) {
 
 std::string_view finding_class_name(FindingClass c) {
   switch (c) {
-    case FindingClass::hang: return "hang";
-    case FindingClass::race: return "race";
-    case FindingClass::proxy_fence: return "proxy_fence";
-    case FindingClass::overtaken: return "overtaken";
-    case FindingClass::stale: return "stale";
-    case FindingClass::barrier_protocol: return "barrier_protocol";
-    case FindingClass::resource: return "resource";
-    case FindingClass::lifetime: return "lifetime";
-    case FindingClass::register_hazard: return "register_hazard";
-    case FindingClass::memory: return "memory";
+    case FindingClass::hang:
+      return "hang";
+    case FindingClass::race:
+      return "race";
+    case FindingClass::proxy_fence:
+      return "proxy_fence";
+    case FindingClass::overtaken:
+      return "overtaken";
+    case FindingClass::stale:
+      return "stale";
+    case FindingClass::barrier_protocol:
+      return "barrier_protocol";
+    case FindingClass::resource:
+      return "resource";
+    case FindingClass::lifetime:
+      return "lifetime";
+    case FindingClass::register_hazard:
+      return "register_hazard";
+    case FindingClass::memory:
+      return "memory";
   }
   must(false, "unknown finding class");
   return {};
@@ -36,8 +49,11 @@ std::string_view finding_class_name(FindingClass c) {
 
 namespace {
 
+/// One source line is one place, however often the compiler unrolled it; without line information the PTX
+/// line decides.
 bool same_place(const SourcePosition& a, const SourcePosition& b) {
-  return a.file == b.file && a.line == b.line && a.ptx_line == b.ptx_line;
+  if (a.file != b.file || a.line != b.line) return false;
+  return (!a.file.empty() && a.line != 0) || a.ptx_line == b.ptx_line;
 }
 
 bool same_finding(const Diagnostic& a, const Diagnostic& b) {
@@ -78,10 +94,20 @@ void merge_into(Report& total, const Report& part) {
 }
 
 void conclude(Report& report) {
+  std::vector<Diagnostic> distinct;
+  for (Diagnostic& d : report.diagnostics) {
+    auto twin = std::find_if(distinct.begin(), distinct.end(),
+                             [&](const Diagnostic& known) { return same_finding(known, d); });
+    if (twin == distinct.end())
+      distinct.push_back(std::move(d));
+    else
+      twin->occurrences += d.occurrences;
+  }
+  report.diagnostics = std::move(distinct);
   std::stable_partition(report.diagnostics.begin(), report.diagnostics.end(),
                         [](const Diagnostic& d) { return d.severity == Severity::error; });
   const bool finding = !report.diagnostics.empty() && report.diagnostics.front().severity == Severity::error;
-  report.verdict = finding                        ? Verdict::finding
+  report.verdict = finding                       ? Verdict::finding
                    : report.inconclusive.empty() ? Verdict::clean
                                                  : Verdict::inconclusive;
 }
