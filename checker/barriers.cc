@@ -22,6 +22,7 @@ void Barriers::report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t
   breach.object = b;
   breach.generation = generation;
   breach.event = event;
+  breach.found = run_.now;
   run_.seen.breaches.push_back(breach);
 }
 

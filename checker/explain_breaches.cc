@@ -169,7 +169,7 @@ Diagnostic foreign_arrival(const Story& story, const Breach& breach) {
   const std::string who = story.who(breach.event);
   const std::string barrier =
       breach.named ? story.names.named_barrier(breach.object) : story.names.barrier(breach.object);
-  const std::string previous = breach.named ? "the instance before" : Names::phase(breach.generation - 1);
+  const std::string previous = breach.named ? "the previous instance" : Names::phase(breach.generation - 1);
   const bool copy = e.kind == EventKind::async_issue;
   Diagnostic d;
   d.finding_class = FindingClass::barrier_protocol;
@@ -183,7 +183,18 @@ Diagnostic foreign_arrival(const Story& story, const Breach& breach) {
                          : "counted in " + Names::phase(breach.generation) + " in this run";
   d.facts.push_back("nothing orders the completion of " + previous + " before it");
   d.help = "let " + who + " wait for " + previous + " of " + barrier + " before it contributes to the next";
-  if (!breach.named) {
+  if (breach.named) {
+    NamedBarrier machine;
+    for (const History::Contribution& c : story.history.named(breach.object, machine)) {
+      if (c.instance + 1 != breach.generation) continue;
+      d.sides.push_back(story.at(c.event, story.who(c.event) +
+                                              " contributes to the previous instance, count " +
+                                              std::to_string(story.event(c.event).count)));
+      if (story.event(c.event).count != e.count)
+        d.help = "the two groups share one id with different counts: give each its own";
+      break;
+    }
+  } else {
     const std::vector<uint16_t> arrivers = story.history.arrivers(breach.object);
     const uint32_t count = story.history.barrier(breach.object).expected();
     std::vector<std::string> names;
@@ -310,9 +321,8 @@ void explain_breaches(const Story& story, std::vector<Ranked>& out) {
       ++left_out;
       continue;
     }
-    const size_t event = breach.event == no_event ? story.trace.events.size() : breach.event;
     const Rank rank = breach.kind == Kind::refused ? Rank::refused : Rank::certificate;
-    out.push_back({rank, event, explain(story, breach)});
+    out.push_back({rank, breach.found, explain(story, breach)});
     if (out.size() - begin > 1)
       out.back().diagnostic.facts.push_back("after an earlier breach: may be a consequence");
   }

@@ -52,7 +52,7 @@ void NamedBarriers::contribute(const Event& e) {
     breach.named = true;
     breach.object = e.object;
     breach.generation = s.machine.instance();
-    breach.event = run_.now;
+    breach.event = breach.found = run_.now;
     run_.seen.breaches.push_back(breach);
   }
   const bool waits = e.has(Event::waits);

@@ -35,6 +35,7 @@ struct Breach {
   size_t blocked = no_event;     ///< index into Trace::blocked
   size_t completion = no_event;  ///< D2: the event that completed the next generation
   std::string_view rule;         ///< refused: what the state machine says
+  size_t found = 0;              ///< event at which it was seen to fail: breaches are told in this order
 };
 
 /// Two accesses that the visibility order does not order.
