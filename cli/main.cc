@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
       "shows examples.");
   add_check(app, terminal, exit);
   add_simulate(app, terminal, exit);
+  add_batch(app, terminal, exit);
   add_golden(app, terminal, exit);
   catch_interrupts();
   try {

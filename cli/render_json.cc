@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "golden/matrix.h"
+
 namespace turnstile::cli {
 
 namespace {
@@ -146,6 +148,36 @@ std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>
     if (!row.error.empty()) json["error"] = row.error;
     document["cases"].push_back(std::move(json));
   }
+  return finished(document);
+}
+
+std::string json_of_batch(const golden::RowQuestion& question, const golden::RowAnswer& answer, Exit exit) {
+  Json document = head("batch check", exit);
+  constexpr std::string_view names[] = {"inconclusive", "proved", "refuted"};
+  document["verdict"] = names[static_cast<size_t>(answer.kind)];
+  document["file"] = question.launch_path;
+  document["output"] = answer.output;
+  document["row"] = question.row;
+  document["variable"] = question.variable;
+  document["batches"] = Json::array();
+  for (const golden::RowBatch& b : answer.batches) {
+    Json json = {{"value", b.value},           {"ctas", b.ctas},
+                 {"ctas_run", b.ctas_run},     {"elements", b.columns},
+                 {"same_expressions", b.same}, {"seconds", b.seconds}};
+    if (!b.same) json["first_difference"] = b.first_difference;
+    document["batches"].push_back(std::move(json));
+  }
+  document["explanation"] = answer.explanation;
+  if (!answer.reason.empty()) document["reason"] = answer.reason;
+  if (!answer.family.empty())
+    document["shown_by"] = {
+        {"family", answer.family},
+        {"seed", answer.seed},
+        {"values", {answer.value_a, answer.value_b}},
+        {"column", answer.column},
+        {"bits",
+         {golden::bits_text(answer.type, answer.bits_a), golden::bits_text(answer.type, answer.bits_b)}},
+        {"differing_elements", answer.differing_columns}};
   return finished(document);
 }
 

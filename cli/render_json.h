@@ -8,6 +8,7 @@
 #include "cli/golden_rows.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
+#include "golden/batch.h"
 #include "golden/predict.h"
 
 namespace turnstile::cli {
@@ -18,6 +19,7 @@ std::string json_of_check(const std::vector<CheckOutcome>& outcomes, SourceText&
 std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
                              const std::vector<OutputSummary>& outputs, Exit exit);
 std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit);
+std::string json_of_batch(const golden::RowQuestion& question, const golden::RowAnswer& answer, Exit exit);
 std::string json_of_error(const std::string& verb, const Error& error);
 
 }  // namespace turnstile::cli

@@ -13,6 +13,7 @@ namespace turnstile::cli {
 /// `terminal` must outlive `app`.
 void add_check(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit);
+void add_batch(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_golden(CLI::App& app, const Terminal& terminal, Exit& exit);
 
 }  // namespace turnstile::cli

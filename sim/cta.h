@@ -18,6 +18,8 @@
 
 namespace turnstile::sim {
 
+struct SumLog;
+
 /// Why a fragment does not move; set by the handler that returned Step::blocked. `entered` marks two-step
 /// instructions (bar.sync, setmaxnreg.inc) whose first step was done.
 struct WaitState {
@@ -138,7 +140,7 @@ class Cta {
   int64_t free_registers = 0;                       ///< pool of setmaxnreg, in registers of one thread
   std::map<uint64_t, uint32_t> operand_footprints;  ///< of matrix descriptors, by their fields
   uint64_t steps = 0;
-  std::vector<std::string> not_predicted;
+  SumLog* sum_log = nullptr;  ///< explains one element of a row (sim/rows.h)
 
   bool provenance() const { return options.domain == Domain::provenance; }
   bool with_data() const { return options.domain != Domain::control; }

@@ -15,6 +15,13 @@ void for_each_lane(LaneMask lanes, Body body) {
     if ((lanes >> lane) & 1) body(lane);
 }
 
+/// A signed result narrower than its register is sign-extended into it.
+uint64_t widened(const Decoded& d, uint64_t value) {
+  if (!d.pure.result_is_signed || d.dst_bits[0] <= d.pure.result_bits) return value;
+  const uint64_t sign = uint64_t{1} << (d.pure.result_bits - 1);
+  return ((value ^ sign) - sign) & width_mask(d.dst_bits[0]);
+}
+
 /// Expression of a result: the operation applied to its operands' expressions. Commutative operations sort
 /// their first two, so that a+b and b+a are one expression (bit for bit the same value).
 Hash128 expression_of(const Warp& warp, const Decoded& d, std::string_view operation, unsigned lane) {
@@ -47,7 +54,7 @@ Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   for (size_t i = 0; i < op.inputs; ++i) uniform = uniform && warp.regs.uniform(d.src[i]);
   if (uniform) {
     for (size_t i = 0; i < op.inputs; ++i) inputs[i] = (sources[i][0] & masks[i]) ^ ((d.negated >> i) & 1);
-    if (d.dst[0] != Decoded::none) warp.regs.set_all(d.dst[0], op.run(op.config, inputs));
+    if (d.dst[0] != Decoded::none) warp.regs.set_all(d.dst[0], widened(d, op.run(op.config, inputs)));
     return Step::next;
   }
   // Both results are computed before either is written: a destination may be a source.
@@ -58,7 +65,7 @@ Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     }
     const uint64_t second =
         op.run_second != nullptr && d.dst.size() > 1 ? op.run_second(op.config, inputs) : 0;
-    if (d.dst[0] != Decoded::none) warp.regs.lanes(d.dst[0])[lane] = op.run(op.config, inputs);
+    if (d.dst[0] != Decoded::none) warp.regs.lanes(d.dst[0])[lane] = widened(d, op.run(op.config, inputs));
     if (d.dst.size() > 1 && d.dst[1] != Decoded::none) warp.regs.lanes(d.dst[1])[lane] = second;
   });
   if (unknown != 0 && cta.provenance() && d.dst[0] != Decoded::none && op.result_bits > 1) {

@@ -48,7 +48,7 @@ void add_shared_names(const Program& program, const Launch& launch, Trace& trace
 }
 
 Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
-                           GlobalMemory& global) {
+                           GlobalMemory& global, SumLog* log) {
   RunResult result;
   std::vector<uint32_t> ctas = options.ctas;
   const uint64_t all = launch.cta_count();
@@ -64,6 +64,7 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
     const Dim3 position{number % launch.grid[0], number / launch.grid[0] % launch.grid[1],
                         number / (launch.grid[0] * launch.grid[1])};
     Cta cta(program, launch, global, options, position);
+    cta.sum_log = log;
     result.traces.push_back(cta.run());
     result.instructions += cta.steps;
   }

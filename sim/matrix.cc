@@ -9,6 +9,7 @@
 #include "sim/cta.h"
 #include "sim/numerics/tensor_core.h"
 #include "sim/recorder.h"
+#include "sim/sum_log.h"
 
 namespace turnstile::sim {
 
@@ -146,6 +147,24 @@ Hash128 positive_zero() {
   return value_of(bytes);
 }
 
+/// Notes the group if row `a` is of the row under test and `b` is the line asked for.
+void log_step(SumLog& log, const WarpGroupOp& op, const Hash128* a, const Hash128* b, uint32_t k) {
+  SumStep step;
+  step.place = op.text->index;
+  step.starts = op.scale_d == 0;
+  uint64_t found = 0;
+  for (uint32_t x = 0; x < k; ++x) {
+    const auto column = log.batch_columns.find(a[x].hi);
+    if (column == log.batch_columns.end() || !log.other_lines.contains(b[x].hi)) continue;
+    if (found == 0) step.first = step.last = column->second;
+    step.contiguous = step.contiguous && (found == 0 || column->second == step.last + 1);
+    step.first = std::min(step.first, column->second);
+    step.last = std::max(step.last, column->second);
+    ++found;
+  }
+  if (found != 0) log.steps.push_back(step);
+}
+
 // One node per output and group: the accumulator before, and the products of the group in any order (T6: the
 // sum inside a group is exact, so its order is free). A product of two known +0 adds nothing and is left out.
 // Rows that hold leaves of foreign rows only cannot concern the row under test: they get one foreign mark
@@ -191,6 +210,7 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
     distinct.push_back(r);
     for (uint32_t j = 0; j < n; ++j) {
       const Hash128* column = &b[size_t{j} * k];
+      if (cta.sum_log != nullptr) log_step(*cta.sum_log, op, row, column, k);
       Hash128 sum = hash_number(33, k);
       for (uint32_t x = 0; x < k; ++x)
         if (!(row[x] == zero && column[x] == zero)) sum = add_unordered(sum, combine(row[x], column[x]));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "model/ptx/parser.h"
@@ -214,21 +215,10 @@ class Builder {
       case ptx::OperandKind::reg:
         d.src.push_back(o.reg.v);
         break;
-      case ptx::OperandKind::immediate: {
-        uint64_t bits = o.immediate;
-        // A decimal float in a 32-bit instruction is that float (PG11).
-        if (o.is_float64 && d.text->modifiers.back() == "f32") {
-          double value;
-          static_assert(sizeof value == sizeof bits);
-          std::memcpy(&value, &bits, sizeof value);
-          const float narrow = static_cast<float>(value);
-          uint32_t word;
-          std::memcpy(&word, &narrow, sizeof word);
-          bits = word;
-        }
-        d.src.push_back(constant(bits));
+      case ptx::OperandKind::immediate:
+        if (o.is_float64) decimal_floats_.push_back(position);
+        d.src.push_back(constant(o.immediate));
         break;
-      }
       case ptx::OperandKind::special:
         d.src.push_back(special(o.name));
         break;
@@ -283,6 +273,7 @@ class Builder {
 
   Result<Decoded> decode(uint32_t index) {
     const ptx::Instruction& i = entry_.instructions[index];
+    decimal_floats_.clear();
     Decoded d;
     d.text = &i;
     d.index = index;
@@ -299,11 +290,29 @@ class Builder {
     for (size_t o = first_source; o < i.operands.size(); ++o) add_source(d, i.operands[o]);
     auto decoded = decode_form(i, p_, std::move(d));
     if (!decoded) return decoded;
+    narrow_decimal_floats(i, *decoded);
     // Handlers index their operands without looking: a form that names too few is refused here.
     if (const std::string why = missing_operands(*decoded); !why.empty())
       return fail(p_.module.path, i.position.line, i.position.column,
                   fmt::format("'{}' {}", i.mnemonic, why));
     return decoded;
+  }
+
+  /// A decimal float that stands for a 32-bit float is that float (PG11); the parser gives it as 64 bits.
+  void narrow_decimal_floats(const ptx::Instruction& i, Decoded& d) {
+    for (uint32_t at : decimal_floats_) {
+      const bool arithmetic = d.pure.run != nullptr && at < d.pure.inputs;
+      const bool narrow = arithmetic
+                              ? d.pure.input_is_float[at] && d.pure.input_bits[at] == 32
+                              : std::find(i.modifiers.begin(), i.modifiers.end(), "f32") != i.modifiers.end();
+      if (!narrow || at >= d.src.size()) continue;
+      for (auto [reg, bits] : p_.constants) {
+        if (reg != d.src[at]) continue;
+        const float value = static_cast<float>(std::bit_cast<double>(bits));
+        d.src[at] = constant(std::bit_cast<uint32_t>(value));
+        break;
+      }
+    }
   }
 
   static std::string missing_operands(const Decoded& d) {
@@ -354,6 +363,7 @@ class Builder {
   const ptx::Entry& entry_;
   std::map<uint32_t, uint64_t> address_;
   std::map<uint64_t, uint32_t> constants_;
+  std::vector<uint32_t> decimal_floats_;  // source positions of the instruction being decoded
   std::map<std::string, uint32_t> specials_;
 };
 

@@ -6,8 +6,10 @@
 
 namespace turnstile::sim {
 
-/// Runs CTAs over given global memory, which keeps what they wrote.
+struct SumLog;
+
+/// Runs CTAs over given global memory, which keeps what they wrote. With `log`, explains one element.
 Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
-                           GlobalMemory& global);
+                           GlobalMemory& global, SumLog* log = nullptr);
 
 }  // namespace turnstile::sim
