@@ -133,6 +133,9 @@ class Body {
     if (name.text.find_first_of(".:") != std::string_view::npos)
       return cursor_.fail(name.position, fmt::format("{} cannot be a label", quoted(name.text)));
     cursor_.advance();
+    if (++c_.spent.labels > limits::module_labels)
+      return cursor_.fail(name.position,
+                          fmt::format("more than {} labels in one file", limits::module_labels));
     const Label label{name.text, static_cast<uint32_t>(entry_.instructions.size()), std::nullopt,
                       name.position};
     if (const std::optional<Label> older = c_.labels.define(label))
@@ -254,9 +257,11 @@ class Body {
     after_label_ = false;
     std::vector<uint32_t>& targets = lists_.emplace_back();
     do {
-      if (targets.size() == limits::branch_targets)
+      if (targets.size() == limits::branch_targets ||
+          ++c_.spent.branch_targets > limits::module_branch_targets)
         return cursor_.fail(directive.position,
-                            fmt::format("more than {} branch targets", limits::branch_targets));
+                            fmt::format("more than {} branch targets in one list or {} in one file",
+                                        limits::branch_targets, limits::module_branch_targets));
       if (!cursor_.at(TokenKind::identifier)) return cursor_.expected("a label as branch target");
       const Token name = cursor_.take();
       c_.labels.use(

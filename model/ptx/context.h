@@ -16,7 +16,8 @@ struct Spent {
   uint64_t symbols = 0;
   uint64_t instructions = 0;
   uint64_t operands = 0;
-  uint64_t branch_targets = 0;
+  uint64_t branch_targets = 0;  ///< in lists, and again in each instruction that uses one
+  uint64_t labels = 0;
   uint64_t initialised_bytes = 0;
 };
 

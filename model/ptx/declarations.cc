@@ -121,6 +121,7 @@ bool parse_variable(Cursor& cursor, const VariableType& type, StateSpace space, 
   s.is_extern = is_extern;
   s.position = name.position;
   InitialiserShape shape;
+  shape.name = name.text;
   shape.type = type.type;
   shape.element_bytes = type.bytes;
   if (!parse_dimensions(cursor, shape.extents)) return false;

@@ -91,8 +91,9 @@ class Lists {
   bool value(uint64_t at) {
     const Token first = cursor_.token();
     if (first.kind == TokenKind::identifier && first.text != "WARP_SZ")
-      return cursor_.fail(first.position, fmt::format("{}: an address as initial value is not supported",
-                                                      quoted(first.text)));
+      return cursor_.fail(
+          first.position,
+          fmt::format("the initial value of {} is an address, which is not supported", quoted(shape_.name)));
     if (!begins_constant(first)) return cursor_.expected("an initial value");
     Constant c;
     if (!parse_constant(cursor_, c)) return false;

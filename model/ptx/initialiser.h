@@ -10,6 +10,7 @@
 namespace turnstile::ptx {
 
 struct InitialiserShape {
+  std::string_view name;  ///< of the variable, for errors
   std::string_view type;  ///< element type without the dot
   uint64_t element_bytes = 0;
   std::vector<uint64_t> extents;  ///< outermost first; empty for a scalar; an open first extent is 0

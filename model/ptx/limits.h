@@ -26,6 +26,10 @@ inline constexpr uint32_t module_instructions = 4'000'000;
 inline constexpr uint32_t module_operands = 16'000'000;  ///< vector elements count
 inline constexpr uint32_t module_branch_targets = 1u << 22;
 
+inline constexpr uint32_t module_labels = 4'000'000;
+inline constexpr uint32_t module_locations = 4'000'000;
+inline constexpr uint32_t module_entries = 100'000;
+
 inline constexpr uint64_t variable_bytes = uint64_t{1} << 40;
 inline constexpr uint64_t initialised_bytes = uint64_t{64} << 20;          ///< one variable
 inline constexpr uint64_t module_initialised_bytes = uint64_t{512} << 20;  ///< as module_symbols

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/ptx/locations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -51,6 +53,9 @@ bool Locations::parse_place(Cursor& cursor, Place& place) {
 }
 
 bool Locations::parse_loc(Cursor& cursor) {
+  if (module_.locations.size() >= limits::module_locations)
+    return cursor.fail(cursor.token().position,
+                       fmt::format("more than {} different places", limits::module_locations));
   Place place{};
   if (!parse_place(cursor, place)) return false;
   std::optional<uint32_t> inlined_at;

@@ -188,6 +188,8 @@ class ModuleParser {
   bool entry(Position where) {
     if (!cursor_.at(TokenKind::identifier)) return cursor_.expected("the name of the entry");
     const Token name = cursor_.take();
+    if (module_.entries.size() == limits::module_entries)
+      return cursor_.fail(name.position, fmt::format("more than {} entries", limits::module_entries));
     module_.entries.emplace_back();
     Entry& e = module_.entries.back();
     e.name = std::string(name.text);

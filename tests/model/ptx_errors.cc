@@ -143,6 +143,21 @@ TEST_CASE("limits: sizes that would take all memory") {
   CHECK(contains(error_of(copies), "initialised bytes in one file"));
 }
 
+TEST_CASE("limits: entries") {
+  std::string text = kHeader;
+  for (uint32_t i = 0; i <= limits::module_entries; ++i) text += ".entry k" + std::to_string(i) + "{}\n";
+  CHECK(contains(error_of(text), "t.ptx:100004:8: more than 100000 entries"));
+}
+
+TEST_CASE("the time is linear in the text: many entries after one with many labels") {
+  // With one hash table cleared for every entry this takes minutes.
+  std::string text = kHeader + ".entry first {\n";
+  for (int i = 0; i < 200'000; ++i) text += "L" + std::to_string(i) + ":\n";
+  text += "}\n";
+  for (int i = 0; i < 50'000; ++i) text += ".entry k" + std::to_string(i) + "{ret;}\n";
+  CHECK(parsed(text).entries.size() == 50'001);
+}
+
 TEST_CASE("limits: text size") {
   const std::string huge(limits::text_bytes + 1, ' ');
   CHECK(error_of(huge) == "t.ptx: larger than 256 MiB");

@@ -77,7 +77,7 @@ TEST_CASE("PS2: initial values that cannot be meant are errors") {
     CHECK(error_of(kHeader + bad) != "");
   }
   CHECK(contains(error_of(kHeader + ".global .u64 p = generic(y);"),
-                 "an address as initial value is not supported"));
+                 "the initial value of 'p' is an address, which is not supported"));
 }
 
 TEST_CASE("PS2: dynamic shared memory may be announced for each kernel again") {
