@@ -26,12 +26,52 @@ std::string described(const Story& story, size_t access, const std::string& byte
          " " + bytes;
 }
 
-bool is_op(const Story& story, size_t access, AsyncOp::Kind kind) {
-  const Event& e = story.event(access);
-  return e.kind == EventKind::async_access && story.trace.ops[e.object].kind == kind;
+/// The bytes that both accesses of a conflict touch, from the first to the last, within the named range of
+/// the first.
+std::string common_bytes(const Story& story, const Conflict& c) {
+  uint64_t begin = c.begin, end = c.end;
+  const auto spans = [&](size_t access) {
+    std::vector<std::pair<uint64_t, uint64_t>> all;
+    const Footprint& f = story.trace.footprints[story.event(access).footprint];
+    for (uint32_t r = f.first_range; r < f.first_range + f.range_count && all.size() < 4096; ++r) {
+      const ByteRange& range = story.trace.ranges[r];
+      for (uint32_t i = 0; i < range.count && all.size() < 4096; ++i)
+        all.emplace_back(range.begin + i * range.stride, range.end + i * range.stride);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto first = spans(c.prior), second = spans(c.current);
+  for (size_t i = 0, j = 0; i < first.size() && j < second.size();) {
+    const uint64_t lo = std::max(first[i].first, second[j].first),
+                   hi = std::min(first[i].second, second[j].second);
+    if (lo < hi) begin = std::min(begin, lo), end = std::max(end, hi);
+    first[i].second < second[j].second ? ++i : ++j;
+  }
+  return story.names.bytes(c.space, c.allocation, begin, end);
 }
 
-/// A group wait by another thread of the warp that issued the store: it waits for nothing (BK2).
+/// One side of a race.
+struct Side {
+  size_t access = no_event;
+  bool load = false, store = false, wgmma = false, generic = false, writes = false;
+};
+
+Side side_of(const Story& story, size_t access) {
+  const Event& e = story.event(access);
+  Side s;
+  s.access = access;
+  s.generic = e.kind == EventKind::access;
+  s.writes = e.has(Event::write) || (s.generic && e.has(Event::atomic));
+  if (s.generic) return s;
+  const AsyncOp::Kind kind = story.trace.ops[e.object].kind;
+  s.load = kind == AsyncOp::Kind::bulk_load;
+  s.store = kind == AsyncOp::Kind::bulk_store;
+  s.wgmma = kind == AsyncOp::Kind::wgmma;
+  return s;
+}
+
+/// A group wait by another thread of the warp group that issued the store: it waits for nothing (BK2).
 size_t wait_by_another_thread(const Story& story, uint32_t queue) {
   const QueueInfo& mine = story.trace.queues[queue];
   for (size_t i = 0; i < story.trace.events.size(); ++i) {
@@ -44,60 +84,92 @@ size_t wait_by_another_thread(const Story& story, uint32_t queue) {
   return no_event;
 }
 
-void explain_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
-  const Event& prior = story.event(c.prior);
-  const Event& current = story.event(c.current);
+/// Has the warp of an access waited on a barrier before it?
+bool waited(const Story& story, size_t access, uint32_t barrier) {
+  const uint16_t warp = story.trace.agents[agent_of(story, access).v].warp;
+  const auto& entries = story.history.of(barrier);
+  return std::any_of(entries.begin(), entries.end(), [&](const History::Entry& e) {
+    return e.kind == History::Kind::wait && e.event < access && story.warp(e.event) == warp &&
+           story.event(e.event).generation > 0;
+  });
+}
+
+/// Which of the two is at fault, so that the finding stands at its line: the message, rule and cure are set,
+/// the culprit returned.
+size_t explain_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
+  Side a = side_of(story, c.prior), b = side_of(story, c.current);
   d.finding_class = FindingClass::race;
-  const std::string first = story.names.action(prior), second = story.names.action(current);
-  const bool overwrites_operands = is_op(story, c.prior, AsyncOp::Kind::wgmma) && current.has(Event::write);
-  if (overwrites_operands) {
+  d.rule = "M4";
+  const auto who = [&](const Side& s) { return story.names.warp(agent_of(story, s.access)); };
+  const auto action = [&](const Side& s) { return story.names.action(story.event(s.access)); };
+  const auto actor = [&](const Side& s) { return action(s).substr(0, action(s).rfind(' ')); };
+
+  if (!b.load || !b.writes) std::swap(a, b);  // b: the copy that writes, if there is one
+  if (b.load && b.writes && a.load && a.writes) {
+    d.message = "two TMA loads write " + bytes + " in no order";
+    d.help =
+        "let the second copy wait until the first was consumed: wait on the barrier that releases the buffer";
+    return c.current;
+  }
+  if (b.load && b.writes && !a.store &&
+      !waited(story, a.access, story.trace.ops[story.event(b.access).object].barrier)) {
+    d.message = action(a) + " " + bytes + " without having seen the TMA load complete that writes it";
+    d.help = "wait on the barrier of that copy, for the phase that its bytes complete";
+    return a.access;
+  }
+  if (!a.wgmma) std::swap(a, b);  // a: the wgmma, if there is one
+  if (a.wgmma) {
     d.rule = "WG4";
-    d.message =
-        second.substr(0, second.rfind(' ')) + " can overwrite " + bytes + " while a wgmma still reads it";
+    d.message = actor(b) + " can overwrite " + bytes + " while a wgmma still reads it";
     d.facts.push_back(
-        c.released_early
-            ? "the stage is released after the wgmma was issued, but before its group was waited for"
+        c.issue_known
+            ? "the buffer is released after the wgmma was issued, but before its group was waited for"
             : "nothing on the path to the overwrite waits for the wgmma");
-    d.help = "wait for the group (wgmma.wait_group) that reads the stage, then arrive on its empty barrier";
-  } else if (is_op(story, c.prior, AsyncOp::Kind::bulk_store) && prior.has(Event::write)) {
+    d.help = "wait for the group (wgmma.wait_group) that reads the buffer, then arrive on its empty barrier";
+    return b.access;
+  }
+  if (!a.store) std::swap(a, b);  // a: the store, if there is one
+  if (a.store && a.writes) {
     d.rule = "BK3";
-    d.message = second + " " + bytes + ", which a TMA store may not have written yet";
+    d.message = action(b) + " " + bytes + ", which a TMA store may not have written yet";
     d.help = "cp.async.bulk.wait_group (without .read) by the thread that issued the store, then a barrier";
-  } else if (is_op(story, c.prior, AsyncOp::Kind::bulk_store)) {
+    return b.access;
+  }
+  if (a.store && (c.issue_known || !b.generic)) {
     d.rule = "BK3";
-    d.message = second + " " + bytes + " while a TMA store may still read it";
+    d.message = action(b) + " " + bytes + " while a TMA store may still read it";
     d.help =
         "the thread that issued the store waits with cp.async.bulk.wait_group.read before the buffer is "
         "filled again, then a barrier";
-    const size_t other = wait_by_another_thread(story, story.trace.ops[prior.object].queue);
-    if (other != no_event) {
+    if (const size_t other =
+            wait_by_another_thread(story, story.trace.ops[story.event(a.access).object].queue);
+        other != no_event) {
       d.rule = "BK2";
       d.sides.push_back(
           story.at(other, "this wait, by another thread (" + story.who(other) + ", lane " +
                               std::to_string(story.trace.queues[story.event(other).object].lane) +
                               "), covers only the groups of that thread"));
     }
-  } else if (is_op(story, c.prior, AsyncOp::Kind::bulk_load) && prior.has(Event::write)) {
-    d.rule = "M4";
-    d.message = second + " " + bytes + " without having seen the TMA load complete that writes it";
-    d.help = "wait on the barrier of that copy, for the phase that its bytes complete";
-  } else if (is_op(story, c.current, AsyncOp::Kind::bulk_load) && current.has(Event::write)) {
-    d.rule = "M4";
-    d.message = "TMA load can overwrite " + bytes + " while " + story.names.warp(agent_of(story, c.prior)) +
-                " still uses it";
-    d.help = "let the copy wait for an arrival that " + story.names.warp(agent_of(story, c.prior)) +
-             " makes after this access";
-  } else {
-    d.rule = "M4";
-    d.message = first + " and " + second + " the same bytes, " + bytes + ", in no order";
-    d.help = "put a barrier between the two, on which both warps meet";
+    return b.access;
   }
-  d.facts.push_back("nothing orders the two accesses: another schedule, or slower memory, exchanges them");
-  d.witness = {
-      described(story, c.prior, bytes) + " (" + story.names.line(place_of(story, c.prior)) + ") is late",
-      described(story, c.current, bytes) + " (" + story.names.line(place_of(story, c.current)) +
-          ") does not wait for it"};
-  d.witness_is_shortest = true;
+  if (a.store) {
+    d.message = "TMA store reads " + bytes + ", which " + who(b) +
+                " may not have written yet, or writes at the same time";
+    d.help =
+        "a barrier of all writing warps and the issuing thread, between the writes and the store (and a "
+        "proxy fence before it, PX1)";
+    return a.access;
+  }
+  if (!a.load || !a.writes) std::swap(a, b);
+  if (a.load && a.writes) {
+    d.message = "TMA load can overwrite " + bytes + " while " + who(b) + " still uses it";
+    d.help = "let the copy wait for an arrival that " + who(b) + " makes after this access";
+    return a.access;
+  }
+  d.message = action(side_of(story, c.prior)) + " and " + action(side_of(story, c.current)) +
+              " the same bytes, " + bytes + ", in no order";
+  d.help = "put a barrier between the two, on which both warps meet";
+  return c.current;
 }
 
 void explain_unfenced(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
@@ -129,20 +201,32 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out) {
   size_t first_breach = no_event;
   for (const Breach& b : story.seen.breaches) first_breach = std::min(first_breach, b.event);
   for (const Conflict& c : story.seen.conflicts) {
-    const std::string bytes = story.names.bytes(c.space, c.allocation, c.begin, c.end);
+    const std::string bytes = common_bytes(story, c);
     Diagnostic d;
-    d.where = story.names.position(place_of(story, c.current));
-    d.label = described(story, c.current, bytes);
-    d.sides.push_back(story.names.note(place_of(story, c.prior), described(story, c.prior, bytes)));
     d.occurrences = c.occurrences;
+    size_t culprit = c.current;
     if (c.kind == Conflict::Kind::race)
-      explain_race(story, c, bytes, d);
+      culprit = explain_race(story, c, bytes, d);
     else
       explain_unfenced(story, c, bytes, d);
-    if (first_breach < c.current && d.severity == Severity::error && !c.released_early)
+    const size_t other = culprit == c.current ? c.prior : c.current;
+    d.where = story.names.position(place_of(story, culprit));
+    d.label = described(story, culprit, bytes);
+    d.sides.insert(d.sides.begin(), story.names.note(place_of(story, other), described(story, other, bytes)));
+    if (c.kind == Conflict::Kind::race) {
+      d.facts.push_back(
+          "nothing orders the two accesses: another schedule, or slower memory, exchanges them");
+      d.witness = {
+          described(story, other, bytes) + " (" + story.names.line(place_of(story, other)) + ") is late",
+          described(story, culprit, bytes) + " (" + story.names.line(place_of(story, culprit)) +
+              ") does not wait for it"};
+      d.witness_is_shortest = true;
+    }
+    const bool early_release = d.rule == "WG4" && c.issue_known;
+    if (first_breach < c.current && d.severity == Severity::error && !early_release)
       d.facts.push_back("after a broken condition of the certificate: may be a consequence");
     const Rank rank = d.severity == Severity::lint ? Rank::advice
-                      : c.released_early           ? Rank::early_release
+                      : early_release              ? Rank::early_release
                                                    : Rank::data;
     out.push_back({rank, c.current, std::move(d)});
   }

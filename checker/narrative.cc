@@ -48,7 +48,7 @@ std::string Names::bytes(Space space, uint32_t allocation, uint64_t begin, uint6
       if (begin >= range.begin && begin < range.end) {
         base = name;
         begin -= range.begin;
-        end -= range.begin;
+        end = std::min(end, range.end) - range.begin;
         break;
       }
   }

@@ -53,8 +53,8 @@ struct Conflict {
   uint64_t begin = 0;  ///< first common bytes
   uint64_t end = 0;
   uint64_t occurrences = 1;
-  bool released_early =
-      false;  ///< WG4: the overwriting copy knows that the wgmma was issued, not that it ended
+  bool issue_known = false;  ///< one side is a wgmma or a TMA store that reads; the other side knows that it
+                             ///< was issued, not that it is over
 };
 
 /// A copy over bytes that no one has read since the copy before.

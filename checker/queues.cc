@@ -54,7 +54,7 @@ void Queues::issue(const Event& e) {
     meet(both + width, strand + width, in_flight_.stride() - width);
   }
   o.event = run_.now;
-  if (op.kind == AsyncOp::Kind::wgmma) o.warps.push_back(run_.here(e.agent.v));
+  o.issues.push_back(run_.here(e.agent.v));
   if (op.kind != AsyncOp::Kind::bulk_load) {
     Queue& q = queues_[op.queue];
     if (op.group == 0 || op.group > kMaxGroups) {
@@ -98,8 +98,8 @@ void Queues::retire(uint32_t op) {
 }
 
 bool Queues::issue_known(uint32_t op, const uint32_t* order) const {
-  const std::vector<Epoch>& warps = ops_[op].warps;
-  return std::any_of(warps.begin(), warps.end(), [&](Epoch e) { return knows(order, e); });
+  const std::vector<Epoch>& issues = ops_[op].issues;
+  return std::any_of(issues.begin(), issues.end(), [&](Epoch e) { return knows(order, e); });
 }
 
 Epoch Queues::reads(uint32_t op) const {

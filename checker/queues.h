@@ -23,7 +23,7 @@ class Queues {
   /// Everything that the issuer of an operation in flight knew; null if it was never issued.
   uint32_t* knowledge(uint32_t op);
   size_t issue_event(uint32_t op) const { return ops_[op].event; }
-  /// Is the issue of this wgmma, by at least one of its warps, in the visibility view `order`?
+  /// Is the issue of this operation, by at least one of its warps, in the visibility view `order`?
   bool issue_known(uint32_t op, const uint32_t* order) const;
 
   Epoch reads(uint32_t op) const;
@@ -37,8 +37,8 @@ class Queues {
   static constexpr uint32_t no_slot = 0xffffffff;
   struct Op {
     uint32_t slot = no_slot;
-    size_t event = no_event;   ///< last issue event
-    std::vector<Epoch> warps;  ///< wgmma: issue of each warp
+    size_t event = no_event;    ///< last issue event
+    std::vector<Epoch> issues;  ///< one; wgmma: one a strand
   };
   struct Queue {
     std::vector<uint32_t> issued;  ///< causal clocks, width words a group, from group 1: what was known at

@@ -10,7 +10,7 @@
 
 namespace turnstile::checker {
 
-Races::Races(RunState& run, const Queues& queues) : run_(run), queues_(queues) {}
+Races::Races(RunState& run) : run_(run) {}
 
 bool Races::prepare() {
   const Trace& trace = run_.trace;
@@ -99,13 +99,12 @@ void Races::check(uint32_t region, const Access& prior, const Access& current, c
   const uint32_t* view = prior.async ? order.of_async : order.of_generic;
   if (view != nullptr && knows(view, prior.epoch)) return;
   if (prior.async || !current.async || !knows(order.happens_before, prior.epoch))
-    return conflict(Conflict::Kind::race, region, prior, current, order);
+    return conflict(Conflict::Kind::race, region, prior, current);
   conflict(prior.kind == Kind::read ? Conflict::Kind::read_unfenced : Conflict::Kind::write_unfenced, region,
-           prior, current, order);
+           prior, current);
 }
 
-void Races::conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current,
-                     const Order& order) {
+void Races::conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current) {
   const Event& first = run_.trace.events[prior.event];
   const Event& second = run_.trace.events[current.event];
   const uint64_t key = (uint64_t{first.place} << 32 | second.place) * 4 + static_cast<uint64_t>(kind);
@@ -126,9 +125,6 @@ void Races::conflict(Conflict::Kind kind, uint32_t region, const Access& prior, 
   const Regions::Bytes bytes = regions_.sample(region);
   c.begin = bytes.begin;
   c.end = bytes.end;
-  c.released_early = prior.async && current.async && prior.kind == Kind::read &&
-                     run_.trace.ops[first.object].kind == AsyncOp::Kind::wgmma &&
-                     queues_.issue_known(first.object, order.happens_before);
   run_.seen.conflicts.push_back(c);
 }
 

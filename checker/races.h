@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "checker/queues.h"
 #include "checker/regions.h"
 #include "checker/run_state.h"
 
@@ -15,7 +14,7 @@ namespace turnstile::checker {
 /// frontier) is in the view that its proxy must consult (semantics.md 0.5, `ordered`).
 class Races {
  public:
-  Races(RunState& run, const Queues& queues);
+  explicit Races(RunState& run);
 
   /// Cuts memory into regions; false if there are too many.
   bool prepare();
@@ -46,11 +45,9 @@ class Races {
 
   void access(uint32_t footprint, const Access& current, const Order& order);
   void check(uint32_t region, const Access& prior, const Access& current, const Order& order);
-  void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current,
-                const Order& order);
+  void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current);
 
   RunState& run_;
-  const Queues& queues_;
   Regions regions_;
   std::vector<Region> state_;
   std::unordered_map<uint64_t, uint32_t>

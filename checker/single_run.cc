@@ -38,6 +38,39 @@ std::vector<uint32_t> named_objects(const Trace& trace) {
   return objects;
 }
 
+/// Asked about a conflict between an operation that reads and something else: what the other side knew at
+/// `event`.
+struct IssueQuestion {
+  size_t event = 0;
+  uint32_t op = 0;
+  size_t conflict = 0;
+};
+
+std::vector<IssueQuestion> issue_questions(const Trace& trace, const std::vector<Conflict>& conflicts) {
+  std::vector<IssueQuestion> questions;
+  std::vector<size_t> issued;
+  for (size_t c = 0; c < conflicts.size(); ++c) {
+    size_t reader = conflicts[c].prior, other = conflicts[c].current;
+    const auto reads = [&](size_t i) {
+      const Event& e = trace.events[i];
+      return e.kind == EventKind::async_access && !e.has(Event::write) &&
+             trace.ops[e.object].kind != AsyncOp::Kind::bulk_load;
+    };
+    if (conflicts[c].kind != Conflict::Kind::race) continue;
+    if (!reads(reader)) std::swap(reader, other);
+    if (!reads(reader)) continue;
+    if (issued.empty()) {  // made on demand: nearly no trace has such a conflict
+      issued.assign(trace.ops.size(), 0);
+      for (size_t i = 0; i < trace.events.size(); ++i)
+        if (trace.events[i].kind == EventKind::async_issue) issued[trace.events[i].object] = i;
+    }
+    const Event& e = trace.events[other];
+    questions.push_back(
+        {e.kind == EventKind::async_access ? issued[e.object] : other, trace.events[reader].object, c});
+  }
+  return questions;
+}
+
 class SingleRun {
  public:
   SingleRun(const Trace& trace, Observations& seen)
@@ -56,6 +89,24 @@ class SingleRun {
     if (state_.seen.inconsistent.empty()) finish();
   }
 
+  /// For conflicts that were found by an earlier run of the same trace: does the other side know the issue of
+  /// the operation that reads?
+  void answer(std::vector<IssueQuestion> questions, std::vector<Conflict>& conflicts) {
+    std::sort(questions.begin(), questions.end(),
+              [](const auto& a, const auto& b) { return a.event < b.event; });
+    const std::vector<Event>& events = state_.trace.events;
+    size_t i = 0;
+    for (const IssueQuestion& q : questions) {
+      for (; i < q.event; ++i) {
+        state_.now = i;
+        const EventKind kind = events[i].kind;
+        if (kind != EventKind::access && kind != EventKind::async_access) step(events[i]);
+      }
+      conflicts[q.conflict].issue_known =
+          queues_.issue_known(q.op, state_.strands.row(events[q.event].agent.v, Views::order));
+    }
+  }
+
  private:
   SingleRun(const Trace& trace, Observations& seen, std::vector<uint32_t> named, const Views& views)
       : state_(trace, Lanes(trace.agents.size(), trace.barriers.size(), named.size(), trace.queues.size()),
@@ -63,7 +114,7 @@ class SingleRun {
         barriers_(state_),
         named_(state_, std::move(named)),
         queues_(state_),
-        races_(state_, queues_),
+        races_(state_),
         registers_(state_),
         last_load_(trace.barriers.size(), no_event) {
     for (uint32_t a = 0; a < trace.agents.size(); ++a) state_.tick(a);
@@ -303,6 +354,10 @@ Observations single_run(const Trace& trace) {
   Observations seen;
   check_structure(trace, seen);
   SingleRun(trace, seen).run();
+  if (const auto questions = issue_questions(trace, seen.conflicts); !questions.empty()) {
+    Observations again;
+    SingleRun(trace, again).answer(questions, seen.conflicts);
+  }
   return seen;
 }
 
