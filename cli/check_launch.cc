@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/trace_class.h"
 #include "sim/launch_run.h"
+#include "sim/program.h"
 
 namespace turnstile::cli {
 
@@ -27,8 +28,7 @@ std::string cta_name(const Trace& trace) {
   return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
 }
 
-/// Folds one trace into the outcome: checked if it is the first of its class. Says which CTA shows a finding,
-/// where there are several.
+/// Sorts traces into classes and checks the first of each; folds all reports into the outcome at the end.
 class Folder {
  public:
   Folder(CheckOutcome& outcome, const CheckOptions& options) : outcome_(outcome), options_(options) {}
@@ -37,29 +37,37 @@ class Folder {
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     ++outcome_.ctas_run;
     summaries_.push_back(summarize_global(trace));
-    const auto [at, is_new] = members_.emplace(trace_class(trace), 0);
-    ++at->second;
-    if (!is_new) return;
-    ++outcome_.classes;
-    Report part = check(trace, options_);
-    if (outcome_.launch.cta_count() > 1)
-      for (Diagnostic& d : part.diagnostics) d.facts.push_back(fmt::format("seen in {}", cta_name(trace)));
-    merge_into(outcome_.report, part);
+    const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
+    if (is_new) classes_.push_back({check(trace, options_), cta_name(trace), 0});
+    ++classes_[at->second].ctas;
   }
 
   void finish() {
-    if (summaries_.size() > 1) {
-      Report between = check_between(summaries_, options_);
-      // The guarantee and the engine are those of the traces; this part only adds its findings.
-      between.events = 0;
-      merge_into(outcome_.report, between);
+    outcome_.classes = classes_.size();
+    for (Class& c : classes_) {
+      for (Diagnostic& d : c.report.diagnostics)
+        if (outcome_.launch.cta_count() > 1) d.facts.push_back(where_seen(c));
+      merge_into(outcome_.report, c.report);
     }
+    if (summaries_.size() > 1) merge_into(outcome_.report, check_between(summaries_, options_));
   }
 
  private:
+  struct Class {
+    Report report;
+    std::string first_cta;
+    uint64_t ctas = 0;
+  };
+
+  std::string where_seen(const Class& c) const {
+    if (c.ctas == outcome_.ctas_run) return fmt::format("the same in each of {} CTAs", c.ctas);
+    return fmt::format("in {} of {} CTAs, the first is {}", c.ctas, outcome_.ctas_run, c.first_cta);
+  }
+
   CheckOutcome& outcome_;
   const CheckOptions& options_;
-  std::map<TraceClass, uint64_t> members_;
+  std::map<TraceClass, size_t> index_;
+  std::vector<Class> classes_;
   std::vector<GlobalAccessSummary> summaries_;
 };
 
@@ -74,6 +82,7 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   Clock::time_point start = Clock::now();
   const Result<sim::ProgramHandle> program = sim::load_program(launch);
   if (!program) return tl::unexpected(program.error());
+  outcome.target = (*program)->module.target;
   outcome.execute_seconds = since(start);
 
   CheckOptions options;

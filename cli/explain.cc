@@ -3,20 +3,27 @@
 
 #include <fmt/format.h>
 
-#include "cli/rules.h"
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "checker/rules.h"
+#include "model/launch/nearest_name.h"
 
 namespace turnstile::cli {
 
 Exit explain_rule(const std::string& id, const Terminal& terminal) {
   if (const Rule* rule = find_rule(id)) {
-    const std::string head = fmt::format("{}: {}\n", rule->id, rule->title);
-    terminal.print(terminal.out().strong(head.substr(0, rule->id.size())) + head.substr(rule->id.size()) +
-                   wrapped("  ", "  ", rule->text) + wrapped("  basis: ", "         ", rule->basis));
+    std::istringstream lines(explain_rule_text(*rule));
+    for (std::string line; std::getline(lines, line);) {
+      const std::string indent(std::min(line.find_first_not_of(' '), line.size()), ' ');
+      terminal.print(wrapped(indent, indent, line.substr(indent.size())));
+    }
     return Exit::clean;
   }
-  std::string known;
-  for (const Rule& rule : all_rules()) known += (known.empty() ? "" : " ") + std::string(rule.id);
-  terminal.complain(fmt::format("--explain {}: no such rule; there are {}", id, known));
+  std::vector<std::string_view> known;
+  for (const Rule& rule : rules()) known.push_back(rule.id);
+  terminal.complain(fmt::format("--explain {}: no such rule{}", id, suggestion(id, known, "rules")));
   return Exit::unusable;
 }
 

@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "cli/verbs.h"
+#include "model/launch/nearest_name.h"
 
 using namespace turnstile::cli;
+
+namespace {
+
+/// What is wrong with the first word, if it is no verb: CLI11 would only say that a verb is missing.
+std::string wrong_verb(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  const std::string word = argv[1];
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  if (std::find(names.begin(), names.end(), word) != names.end()) return {};
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return "no verb '" + word + "'" + turnstile::suggestion(word, known, "verbs");
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const Terminal terminal = Terminal::detect();
@@ -22,6 +41,10 @@ int main(int argc, char** argv) {
   add_batch(app, terminal, exit);
   add_golden(app, terminal, exit);
   catch_interrupts();
+  if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) {
+    terminal.complain(wrong);
+    return static_cast<int>(Exit::unusable);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {  // CLI11 answers --help and wrong usage by throwing

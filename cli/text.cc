@@ -73,7 +73,8 @@ std::string rounded(uint64_t number) {
 }
 
 std::string counted(uint64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with("ss") ? "es" : "s");
+  const bool hisses = noun.ends_with("ss") || noun.ends_with("ch");
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : hisses ? "es" : "s");
 }
 
 std::string spread(std::string_view left, std::string_view right) {

@@ -18,7 +18,7 @@ inline std::string data(const std::string& name) {
 }
 
 /// Runs build/turnstile as a user would.
-inline golden::Finished turnstile(std::vector<std::string> arguments) {
+inline golden::Finished run_turnstile(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), std::string(TURNSTILE_BINARY_DIR) + "/turnstile");
   const auto finished = golden::run_program(arguments, 120);
   return finished ? *finished : golden::Finished{-1, false, {}, finished.error().text()};

@@ -148,8 +148,8 @@ TEST_CASE("what the runner of the GPU says becomes one line: no runner, no GPU, 
   const test::Folder folder("runner");
   const auto run = [&](const std::string& script, const std::string& timeout) {
     const std::string runner = folder.write("fake-gpu", "#!/bin/sh\n" + script + "\n", true);
-    return test::turnstile({"golden", "record", test::data("squares.toml"), "--case", "one", "--records",
-                            folder / "records", "--gpu-runner", runner, "--timeout", timeout, "--json"});
+    return test::run_turnstile({"golden", "record", test::data("squares.toml"), "--case", "one", "--records",
+                                folder / "records", "--gpu-runner", runner, "--timeout", timeout, "--json"});
   };
   const auto error_of = [](const golden::Finished& r) {
     const nlohmann::json document = nlohmann::json::parse(r.output, nullptr, false);
@@ -166,8 +166,8 @@ TEST_CASE("what the runner of the GPU says becomes one line: no runner, no GPU, 
   CHECK(error_of(run("kill -9 $$", "1")) ==
         "the GPU could not be used: it ended with exit code 137 and said nothing");
   const golden::Finished absent =
-      test::turnstile({"golden", "record", test::data("squares.toml"), "--gpu-runner", folder / "absent",
-                       "--records", folder / "records"});
+      test::run_turnstile({"golden", "record", test::data("squares.toml"), "--gpu-runner", folder / "absent",
+                           "--records", folder / "records"});
   CHECK(absent.exit_code == 2);
   CHECK(absent.output.find("is not a program (--gpu-runner)") != std::string::npos);
   CHECK(folder.files() == 1);  // the script: no record, no partial file
@@ -185,8 +185,9 @@ TEST_CASE("the runner's outputs are read: a whole record out of a stand-in progr
                    "cuda_driver_api 13.0\ncuda_toolkit 13.0\nsms 132\nrepeat 3\nidentical "
                    "yes\nkernel_ms_median 0.0123\nnew_key later\nX\n",
                    true);
-  const golden::Finished r = test::turnstile({"golden", "record", test::data("squares.toml"), "--case", "one",
-                                              "--records", folder / "records", "--gpu-runner", runner});
+  const golden::Finished r =
+      test::run_turnstile({"golden", "record", test::data("squares.toml"), "--case", "one", "--records",
+                           folder / "records", "--gpu-runner", runner});
   CHECK_MESSAGE(r.exit_code == 0, r.output << r.errors);
   const auto record = golden::read_record(folder / "records/squares/one.json");
   REQUIRE(record);
@@ -195,7 +196,7 @@ TEST_CASE("the runner's outputs are read: a whole record out of a stand-in progr
   CHECK(record->kernel_ms == 0.0123);
   CHECK(record->outputs[0].elements == std::vector<std::byte>(256));
   // The simulator computes squares, not zeros: 63 of 64 elements differ, and the first is 1 * 1.
-  const golden::Finished v = test::turnstile(
+  const golden::Finished v = test::run_turnstile(
       {"golden", "verify", test::data("squares.toml"), "--case", "one", "--records", folder / "records"});
   CHECK(v.exit_code == 1);
   CHECK(v.output.find(

@@ -11,13 +11,13 @@
 using namespace turnstile;
 using golden::Finished;
 using nlohmann::json;
-using test::turnstile;
+using test::run_turnstile;
 
 namespace {
 
 /// Exit code 2, nothing on stdout, and one line on stderr that holds `text`.
 void check_refused(const std::vector<std::string>& arguments, const std::string& text) {
-  const Finished r = turnstile(arguments);
+  const Finished r = run_turnstile(arguments);
   CAPTURE(r.errors);
   CHECK(r.exit_code == 2);
   CHECK(r.output == "");
@@ -29,12 +29,12 @@ void check_refused(const std::vector<std::string>& arguments, const std::string&
 }  // namespace
 
 TEST_CASE("help is an answer, not an error, and each verb shows two examples") {
-  CHECK(turnstile({"--help"}).exit_code == 0);
+  CHECK(run_turnstile({"--help"}).exit_code == 0);
   for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
            {"check"}, {"simulate"}, {"golden", "record"}, {"golden", "verify"}, {"golden", "crossval"}}) {
     std::vector<std::string> words = verb;
     words.push_back("--help");
-    const Finished r = turnstile(words);
+    const Finished r = run_turnstile(words);
     CHECK(r.exit_code == 0);
     std::string command = "\n  turnstile";
     for (const std::string& word : verb) command += " " + word;
@@ -47,7 +47,7 @@ TEST_CASE("help is an answer, not an error, and each verb shows two examples") {
 
 TEST_CASE("wrong usage ends with exit code 2 and one line") {
   check_refused({}, "subcommand is required");
-  check_refused({"chek"}, "chek");
+  check_refused({"chek"}, "no verb 'chek'; did you mean 'check'?");
   check_refused({"check", "--frobnicate", "x.toml"}, "--frobnicate");
   check_refused({"check"}, "check needs a launch file");
   check_refused({"simulate"}, "LAUNCH");
@@ -77,7 +77,7 @@ TEST_CASE("unreadable input ends with exit code 2 and one line that says where")
 }
 
 TEST_CASE("errors are JSON too when JSON was asked for") {
-  const Finished r = turnstile({"check", "/no/such/launch.toml", "--json"});
+  const Finished r = run_turnstile({"check", "/no/such/launch.toml", "--json"});
   CHECK(r.exit_code == 2);
   const json document = json::parse(r.output, nullptr, false);
   REQUIRE(document.is_object());
@@ -86,14 +86,14 @@ TEST_CASE("errors are JSON too when JSON was asked for") {
 }
 
 TEST_CASE("a kernel whose threads write to places of their own is clean") {
-  const Finished r = turnstile({"check", test::data("squares.toml")});
+  const Finished r = run_turnstile({"check", test::data("squares.toml")});
   CHECK(r.exit_code == 0);
-  CHECK(r.output.starts_with("squares  "));
+  CHECK(r.output.starts_with("squares  sm_90a  grid 2  cluster 1  64 threads"));
   CHECK(r.output.find("\nclean: ") != std::string::npos);
   CHECK(r.output.find("2 CTAs in 1 class") != std::string::npos);
   CHECK(r.errors == "");
-  CHECK(turnstile({"check", test::data("squares.toml"), "-q"}).output == "");
-  const Finished machine = turnstile({"check", test::data("squares.toml"), "--json"});
+  CHECK(run_turnstile({"check", test::data("squares.toml"), "-q"}).output == "");
+  const Finished machine = run_turnstile({"check", test::data("squares.toml"), "--json"});
   const json document = json::parse(machine.output, nullptr, false);
   REQUIRE(document.is_object());
   CHECK(document["launches"][0]["verdict"] == "clean");
@@ -106,31 +106,32 @@ TEST_CASE("two CTAs that write the same bytes race, and one alone is clean") {
   // All CTAs write where CTA 0 does.
   ptx.replace(ptx.find("mov.u32 \t%r2, %ctaid.x"), 22, "mov.u32 \t%r2, 0");
   const std::string file = folder.write("same.ptx", ptx);
-  const Finished r = turnstile({"check", test::data("squares.toml"), "--ptx", file});
+  const Finished r = run_turnstile({"check", test::data("squares.toml"), "--ptx", file});
   CHECK(r.exit_code == 1);
   CHECK(r.output.find("error[race]: ") != std::string::npos);
-  CHECK(turnstile({"check", test::data("squares.toml"), "--ptx", file, "--set", "ctas=1"}).exit_code == 0);
+  CHECK(run_turnstile({"check", test::data("squares.toml"), "--ptx", file, "--set", "ctas=1"}).exit_code ==
+        0);
   const Finished sweep =
-      turnstile({"check", test::data("squares.toml"), "--ptx", file, "--sweep", "ctas=1..3"});
+      run_turnstile({"check", test::data("squares.toml"), "--ptx", file, "--sweep", "ctas=1..3"});
   CHECK(sweep.exit_code == 1);
   CHECK(sweep.output.find("\n1 of 3 launches clean\n") != std::string::npos);
 }
 
 TEST_CASE("a part of the CTAs can find but not clear") {
-  const Finished r = turnstile({"check", test::data("squares.toml"), "--ctas", "1"});
+  const Finished r = run_turnstile({"check", test::data("squares.toml"), "--ctas", "1"});
   CHECK(r.exit_code == 3);
   CHECK(r.output.find("only 1 of 2 CTAs were executed") != std::string::npos);
 }
 
 TEST_CASE("all cases of a launch file are one line each") {
-  const Finished r = turnstile({"check", test::data("squares.toml"), "--all-cases"});
+  const Finished r = run_turnstile({"check", test::data("squares.toml"), "--all-cases"});
   CHECK(r.exit_code == 0);
   CHECK(r.output.find("2 of 2 launches clean\n") != std::string::npos);
 }
 
 TEST_CASE("simulate gives the squares, and writes them where numpy can read them") {
   const test::Folder folder("simulate");
-  const Finished r = turnstile({"simulate", test::data("squares.toml"), "--json", "--out", folder / "o"});
+  const Finished r = run_turnstile({"simulate", test::data("squares.toml"), "--json", "--out", folder / "o"});
   CHECK(r.exit_code == 0);
   const json document = json::parse(r.output, nullptr, false);
   REQUIRE(document.is_object());
@@ -144,7 +145,7 @@ TEST_CASE("simulate gives the squares, and writes them where numpy can read them
   CHECK(npy.starts_with("\x93NUMPY"));
   // The last element is 127 * 127 = 0x3f01, little endian.
   CHECK(npy.substr(npy.size() - 4) == std::string("\x01\x3f\0\0", 4));
-  CHECK(turnstile({"simulate", test::data("squares.toml")}).output.find("predicted, every bit") !=
+  CHECK(run_turnstile({"simulate", test::data("squares.toml")}).output.find("predicted, every bit") !=
         std::string::npos);
 }
 
@@ -153,11 +154,11 @@ TEST_CASE("a store outside of its buffer is a finding of check and ends simulate
   std::string ptx = test::slurp(test::data("squares.ptx"));
   ptx.replace(ptx.find("[%rd3]"), 6, "[%rd3+4096]");
   const std::string file = folder.write("far.ptx", ptx);
-  const Finished r = turnstile({"check", test::data("squares.toml"), "--ptx", file});
+  const Finished r = run_turnstile({"check", test::data("squares.toml"), "--ptx", file});
   CHECK(r.exit_code == 1);
   CHECK(r.output.find("error[memory]: ") != std::string::npos);
   const Finished s =
-      turnstile({"simulate", test::data("squares.toml"), "--ptx", file, "--out", folder / "o"});
+      run_turnstile({"simulate", test::data("squares.toml"), "--ptx", file, "--out", folder / "o"});
   CHECK(s.exit_code == 1);
   CHECK_FALSE(std::filesystem::exists(folder / "o"));
 }
