@@ -48,6 +48,15 @@ struct Story {
   Note at(size_t i, std::string text) const { return names.note(trace.events[i].place, std::move(text)); }
 };
 
+/// Who let the next phase of a barrier begin: the waits of those who contributed to it, and the arrivals that
+/// these waits were for.
+struct Refill {
+  size_t guard_wait = no_event;
+  std::vector<size_t> releases;  ///< one arrival per warp
+};
+
+Refill refill_of(const Story& story, uint32_t barrier, uint64_t generation);
+
 void explain_breaches(const Story& story, std::vector<Ranked>& out);  ///< D1 to D5
 void explain_accesses(const Story& story, std::vector<Ranked>& out);  ///< races, fences, overwritten data
 void explain_protocol(

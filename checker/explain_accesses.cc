@@ -94,6 +94,24 @@ bool waited(const Story& story, size_t access, uint32_t barrier) {
   });
 }
 
+/// The arrival that lets the copy `load` overwrite what `reader` still reads: of the reader's warp group,
+/// else any.
+void name_release(const Story& story, size_t reader, size_t load, Diagnostic& d) {
+  const uint32_t op = story.event(load).object, barrier = story.trace.ops[op].barrier;
+  for (const History::Entry& e : story.history.of(barrier)) {
+    if (e.kind != History::Kind::bytes || story.event(e.event).object != op) continue;
+    const Refill refill = refill_of(story, barrier, e.generation);
+    if (refill.releases.empty()) return;
+    const int group = story.trace.agents[agent_of(story, reader).v].warp / 4;
+    const auto own = std::find_if(refill.releases.begin(), refill.releases.end(),
+                                  [&](size_t r) { return story.warp(r) / 4 == group; });
+    const size_t release = own == refill.releases.end() ? refill.releases.front() : *own;
+    d.sides.push_back(story.at(release, story.who(release) + " releases the buffer here (" +
+                                            story.names.barrier(story.event(release).object) + ")"));
+    return;
+  }
+}
+
 /// Which of the two is at fault, so that the finding stands at its line: the message, rule and cure are set,
 /// the culprit returned.
 size_t explain_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
@@ -125,6 +143,7 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
         c.issue_known
             ? "the buffer is released after the wgmma was issued, but before its group was waited for"
             : "nothing on the path to the overwrite waits for the wgmma");
+    if (b.load && c.issue_known) name_release(story, a.access, b.access, d);
     d.help = "wait for the group (wgmma.wait_group) that reads the buffer, then arrive on its empty barrier";
     return b.access;
   }

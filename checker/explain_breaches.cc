@@ -11,24 +11,6 @@
 
 namespace turnstile::checker {
 
-namespace {
-
-using Kind = Breach::Kind;
-
-std::string list_of(const std::vector<std::string>& items) {
-  std::string text;
-  for (size_t i = 0; i < items.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
-  return text;
-}
-
-/// Who let the next phase of a barrier begin: the waits of those who contributed to it, and the arrivals that
-/// these waits were for.
-struct Refill {
-  size_t guard_wait = no_event;
-  std::vector<size_t> releases;  ///< one arrival per warp
-};
-
 Refill refill_of(const Story& story, uint32_t barrier, uint64_t generation) {
   Refill refill;
   for (const History::Entry& entry : story.history.of(barrier)) {
@@ -48,6 +30,17 @@ Refill refill_of(const Story& story, uint32_t barrier, uint64_t generation) {
         warps.insert(story.warp(entry.event)).second)
       refill.releases.push_back(entry.event);
   return refill;
+}
+
+namespace {
+
+using Kind = Breach::Kind;
+
+std::string list_of(const std::vector<std::string>& items) {
+  std::string text;
+  for (size_t i = 0; i < items.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
+  return text;
 }
 
 Diagnostic lapped(const Story& story, const Breach& breach) {

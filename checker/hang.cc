@@ -125,6 +125,14 @@ class Hang {
 
   bool in_cycle(size_t i) const { return component_size_[static_cast<size_t>(component_[i])] > 1; }
 
+  /// D1 fails for this wait: it would have passed at another time.
+  bool overtaken(size_t i) const {
+    return std::any_of(story_.seen.breaches.begin(), story_.seen.breaches.end(), [&](const Breach& b) {
+      return b.kind == Breach::Kind::blocked_early &&
+             same_object(trace_.blocked[b.blocked], trace_.blocked[i]);
+    });
+  }
+
   size_t waiters(size_t i) const {
     return static_cast<size_t>(
         std::count_if(trace_.blocked.begin(), trace_.blocked.end(),
@@ -276,6 +284,11 @@ class Hang {
       return;
     }
     d.rule = w.bytes_missing ? (m.tx() > 0 ? "MB18" : "MB19") : "MB16";
+    if (overtaken(i)) {
+      d.rule = "W4";
+      d.help =
+          "see the finding \"missed\" at this line: the barrier completed the phase that was meant, unseen";
+    }
     d.facts.push_back(name + " has " + std::to_string(w.arrived) + " of " + std::to_string(w.expected) +
                       " arrivals in " + phase);
     if (m.tx() > 0) d.facts.push_back(std::to_string(m.tx()) + " expected bytes have not come");
@@ -365,8 +378,21 @@ class Hang {
     }
     const Blocked& b = trace_.blocked[i];
     if (b.on == On::mbarrier && !waits_[i].bytes_missing && waits_[i].missing.empty() &&
-        waits_[i].present.empty() && d.rule != "W2")
+        waits_[i].present.empty() && d.rule != "W2") {
       d.facts.push_back("nobody ever arrives on " + object(b));
+      tell_ended(d);
+    }
+  }
+
+  /// Where nobody ever arrived, those who ended are the first suspects: one line for each place where a role
+  /// ended.
+  void tell_ended(Diagnostic& d) const {
+    std::set<std::pair<std::string, uint32_t>> known;
+    for (const auto& [number, event] : ended_) {
+      const Event& e = story_.event(event);
+      if (!known.insert({trace_.agents[e.agent.v].role, e.place}).second || known.size() > 3) continue;
+      d.sides.push_back(story_.at(event, story_.names.warp_number(number) + " ended here"));
+    }
   }
 
   void tell_cycle(size_t cause, Diagnostic& d) const {

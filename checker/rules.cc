@@ -42,6 +42,13 @@ constexpr Rule kRules[] = {
      "waits for data with parity 0; "
      "otherwise both wait for each other at once.",
      "Start the producer's phase bit at 1."},
+    {"W4", "a waiter that was lapped", hang, kError,
+     "With parity a waiter may be at most one phase behind. If the barrier completes the phase that a warp "
+     "is about to wait for, and then the "
+     "next, before the warp polls, the parity bit says that nothing happened, and the warp waits for a "
+     "completion that may never come.",
+     "Do not let the barrier go round twice before each waiter has polled: count every waiter in what "
+     "releases the next phase."},
     {"NX2", "a named barrier waits for threads that never come", hang, kError,
      "bar.sync releases nobody until the named number of threads has arrived. The number is the total of all "
      "threads that sync or arrive "
