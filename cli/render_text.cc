@@ -14,12 +14,20 @@ namespace turnstile::cli {
 
 namespace {
 
+/// Source code is cut rather than broken: a broken line reads like two.
+std::string clipped(const std::string& code, size_t width) {
+  if (code.size() <= width) return code;
+  return code.substr(0, width > 3 ? width - 3 : 0) + "...";
+}
+
 /// "  --> gemm.cu:141   mbarrier_wait(...);", with `said` on a line of its own below, under the code.
 std::string render_place(const SourcePosition& position, const std::string& said, SourceText& source) {
-  const std::string place = position_text(position);
-  const std::string head = fmt::format("  --> {}   ", place);
-  const std::string indent = fmt::format("      |{:{}}", "", head.size() > 7 ? head.size() - 7 : 1);
-  std::string out = wrapped(head, indent, source.line(position));
+  const std::string head = fmt::format("  --> {}   ", position_text(position));
+  // Long file names must not push what is said to the right border.
+  const std::string indent = fmt::format("      |{:{}}", "", head.size() <= 40 ? head.size() - 7 : 5);
+  const size_t room = head.size() < line_width ? line_width - head.size() : 0;
+  const std::string code = clipped(source.line(position), room);
+  std::string out = code.empty() ? head.substr(0, head.size() - 3) + "\n" : head + code + "\n";
   if (!said.empty()) out += wrapped(indent, indent, said);
   return out;
 }

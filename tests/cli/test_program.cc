@@ -30,8 +30,12 @@ void check_refused(const std::vector<std::string>& arguments, const std::string&
 
 TEST_CASE("help is an answer, not an error, and each verb shows two examples") {
   CHECK(run_turnstile({"--help"}).exit_code == 0);
-  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
-           {"check"}, {"simulate"}, {"golden", "record"}, {"golden", "verify"}, {"golden", "crossval"}}) {
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{{"check"},
+                                                                                    {"simulate"},
+                                                                                    {"batch", "check"},
+                                                                                    {"golden", "record"},
+                                                                                    {"golden", "verify"},
+                                                                                    {"golden", "crossval"}}) {
     std::vector<std::string> words = verb;
     words.push_back("--help");
     const Finished r = run_turnstile(words);

@@ -81,6 +81,18 @@ TEST_CASE("without the source file the instruction stands for the line") {
   CHECK(out[1] == "  --> gemm.cu:2   mbarrier.try_wait.parity.b64");
 }
 
+TEST_CASE("a long source line is cut, not broken") {
+  const test::Folder folder("long-line");
+  const std::string source = folder.write("k.cu", std::string(300, 'x') + "\n");
+  SourceText text({});
+  Diagnostic d = hang(source);
+  d.where.line = 1;
+  d.sides.clear();
+  const std::vector<std::string> out = test::lines(render_diagnostic(d, text, {}));
+  CHECK(out[1] == "  --> k.cu:1   " + std::string(82, 'x') + "...");
+  CHECK(out[2].starts_with("      |        empty[2]"));
+}
+
 TEST_CASE("a source file is found by its name in the folders of the kernel") {
   const test::Folder folder("folders");
   folder.write("gemm.cu", "first\nsecond\n");
