@@ -257,8 +257,9 @@ std::string rules_markdown() {
       "| rule | class | title |\n|---|---|---|\n";
   const auto anchor = [](std::string_view id) {
     std::string a;
-    for (unsigned char c : id)
-      if (std::isalnum(c) != 0 || c == '-') a += static_cast<char>(std::tolower(c));
+    for (const char c : id)
+      if (const auto u = static_cast<unsigned char>(c); std::isalnum(u) != 0 || c == '-')
+        a += static_cast<char>(std::tolower(u));
     return a;
   };
   for (const Rule& r : kRules) {
