@@ -89,6 +89,7 @@ void for_each_chunk(const TensorMap& map, uint32_t base, const BoxRow& row, uint
 
 CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
   const TensorMap& map = cta.launch.tensor_maps[copy.map];
+  const uint32_t place = cta.recorder.trace().ops[copy.op].place;
   const std::vector<BoxRow> rows = box_rows(map, {copy.coordinates, map.dims.size()});
   const auto row_bytes = static_cast<uint32_t>(map.box[0] * element_bytes(map.type));
   const uint64_t box_bytes = map.box_bytes();
@@ -120,7 +121,7 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
   effect.reads.push_back(on_chip);
   if (touches_global) effect.writes.push_back(off_chip);
   if (cta.global.opaque(map.buffer)) return effect;
-  ByteRun chunk;
+  ByteRun& chunk = cta.scratch;
   for (const BoxRow& r : rows) {
     if (r.bytes == 0) continue;
     for_each_chunk(map, copy.shared, r, row_bytes, [&](uint32_t address, uint32_t at, uint32_t bytes) {
@@ -129,12 +130,13 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
       std::copy_n(chunk.known.begin(), bytes, row.known.begin() + at);
       if (cta.provenance()) std::copy_n(chunk.cells.begin(), bytes, row.cells.begin() + at);
     });
-    cta.global.write(map.buffer, r.global, r.bytes, row, r.skip);
+    cta.write_global(map.buffer, r.global, r.bytes, row, r.skip, place);
   }
   return effect;
 }
 
 CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
+  const uint32_t place = cta.recorder.trace().ops[copy.op].place;
   const ByteRange on_chip{copy.shared, copy.shared + copy.bytes, 0, 1};
   const ByteRange off_chip{copy.offset, copy.offset + copy.bytes, 0, 1};
   const uint32_t inside = cta.recorder.footprint(Space::shared, 0, {&on_chip, 1});
@@ -151,7 +153,7 @@ CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
     effect.reads.push_back(inside);
     effect.writes.push_back(outside);
     cta.shared.read(copy.shared, copy.bytes, run);
-    cta.global.write(copy.buffer, copy.offset, copy.bytes, run, 0);
+    cta.write_global(copy.buffer, copy.offset, copy.bytes, run, 0, place);
   }
   return effect;
 }

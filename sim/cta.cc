@@ -88,7 +88,6 @@ Cta::Cta(const Program& p, const Launch& l, GlobalMemory& g, const RunOptions& o
     warp->fragments.push_back({0, warp->started, false, {}});
     warp->strands.push_back({warp->started, recorder.take_agent(static_cast<uint16_t>(w), role_of(l, w))});
     warp->owned_registers = p.registers_per_thread;
-    warp->in_flight.assign(p.register_count, 0);
     for (auto [reg, value] : p.constants) warp->regs.set_all(reg, value);
     for (const auto& [reg, name] : p.specials) fill_special(*warp, reg, name, l, where);
     if (p.local_bytes != 0) warp->local.assign(warp_size, WindowMemory(p.local_bytes, provenance()));
@@ -136,7 +135,7 @@ bool Cta::run_warp(Warp& warp) {
     if (next == nullptr) return moved;
 
     if (++steps > options.step_limit || recorder.full()) {
-      recorder.unknown(next->pc,
+      recorder.unknown(std::min(next->pc, last_place()),
                        steps > options.step_limit ? "the step limit was reached before the CTA ended"
                                                   : "the event limit was reached before the CTA ended",
                        "a loop may never end; a larger limit (--steps) decides longer runs");
@@ -145,11 +144,7 @@ bool Cta::run_warp(Warp& warp) {
       return true;
     }
     if (next->pc >= program.code.size()) {  // falling off the end is ret
-      const LaneMask lanes = next->lanes;
-      for (const Strand& s : strands_of(warp, lanes, static_cast<uint32_t>(program.code.size() - 1)))
-        recorder.add(EventKind::exit, s.agent, static_cast<uint32_t>(program.code.size() - 1));
-      warp.exited |= lanes;
-      std::erase_if(warp.fragments, [&](const Fragment& f) { return f.lanes == lanes; });
+      exit_lanes(warp, next->lanes, last_place());
       moved = true;
       continue;
     }
@@ -183,8 +178,10 @@ bool Cta::run_warp(Warp& warp) {
       next->lanes = active;
       warp.fragments.push_back(skipped);
     }
-    if (warp.in_flight_count != 0 && !check_in_flight(warp, d, active)) {
-      fragment_at(warp, active).blocked = true;
+    if (!warp.in_flight.empty() && !check_in_flight(warp, d, active)) {
+      Fragment& f = fragment_at(warp, active);
+      f.blocked = true;
+      f.wait = {false, Blocked::On::group, groups[warp.index / 4].queue, 0, 0};
       continue;
     }
     const LaneMask lanes = active;
@@ -214,35 +211,38 @@ bool Cta::run_warp(Warp& warp) {
 /// instead of being one. Their value is there only once all four warps have issued the operation: false =
 /// wait for that.
 bool Cta::check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (d.text->root() == "wgmma") return true;
+  if (d.is_wgmma) return true;
   uint64_t group = 0;
   auto look = [&](uint32_t reg) {
-    if (reg != Decoded::none) group = std::max(group, warp.in_flight[reg]);
+    if (reg != Decoded::none) group = std::max(group, warp.in_flight.of(reg).group);
   };
   for (uint32_t r : d.src) look(r);
   for (uint32_t r : d.dst) look(r);
   if (group == 0) return true;
 
-  WarpGroup& wg = groups[warp.index / 4];
   const bool rename =
-      d.text->root() == "mov" && d.src.size() == 1 && d.dst.size() == 1 && warp.in_flight[d.src[0]] != 0;
+      d.is_move && d.dst[0] != Decoded::none && warp.in_flight.of(d.src[0]).group != 0 && lanes == all_lanes;
   if (rename) {
-    for (const WarpGroupOp& op : wg.ops)
-      if (op.group <= warp.in_flight[d.src[0]] && op.warps_issued < 4) return false;
-    if (warp.in_flight[d.dst[0]] == 0) ++warp.in_flight_count;
-    warp.in_flight[d.dst[0]] = warp.in_flight[d.src[0]];
+    const InFlight use = warp.in_flight.of(d.src[0]);
+    const WarpGroup& wg = groups[warp.index / 4];
+    for (size_t i = wg.executed; i < wg.ops.size(); ++i)
+      if (wg.ops[i].group <= use.group && wg.ops[i].warps_issued < 4) return false;
+    warp.in_flight.mark(d.dst[0], use);
     return true;
   }
+  hazard(warp, lanes, d, group);
+  for (uint32_t r : d.src) warp.in_flight.clear(r);
+  for (uint32_t r : d.dst)
+    if (r != Decoded::none) warp.in_flight.clear(r);
+  return true;
+}
+
+void Cta::hazard(Warp& warp, LaneMask lanes, const Decoded& d, uint64_t group) {
   for (const Strand& s : strands_of(warp, lanes, d.index)) {
     Event& e = recorder.add(EventKind::register_hazard, s.agent, d.index);
-    e.object = wg.queue;
+    e.object = groups[warp.index / 4].queue;
     e.generation = group;
   }
-  for (uint32_t r : d.src)
-    if (r != Decoded::none && warp.in_flight[r] != 0) warp.in_flight[r] = 0, --warp.in_flight_count;
-  for (uint32_t r : d.dst)
-    if (r != Decoded::none && warp.in_flight[r] != 0) warp.in_flight[r] = 0, --warp.in_flight_count;
-  return true;
 }
 
 bool Cta::land_one() {
@@ -272,15 +272,11 @@ void Cta::land(const Copy& copy) {
     --copy.queue->in_flight;
     return;
   }
-  BarrierObject* barrier = nullptr;
-  for (auto& [address, object] : barriers)
-    if (object.number == copy.barrier) barrier = &object;
-  must(barrier != nullptr, "a copy completes on a barrier that never existed");
-  const Mbarrier::Outcome outcome = barrier->state.complete_tx(op.bytes);
+  const Mbarrier::Outcome outcome = copy.barrier->state.complete_tx(op.bytes);
   if (const std::string_view rule = broken_rule(outcome); !rule.empty()) {
     recorder.fault(issuer, place, std::string(rule),
                    fmt::format("a bulk copy completes {} bytes on {}, which is {}", op.bytes,
-                               recorder.trace().barriers[copy.barrier].name,
+                               recorder.trace().barriers[copy.barrier->number].name,
                                outcome == Mbarrier::Outcome::invalid_object ? "not a live barrier"
                                                                             : "out of its transaction range"),
                    "wait for the copy before the barrier is invalidated, and expect at most 1 MiB a phase");
@@ -292,11 +288,11 @@ void Cta::note_blocked() {
   Trace& trace = recorder.trace();
   for (auto& warp : warps) {
     for (const Fragment& f : warp->fragments) {
-      for (const Strand& s : strands_of(
-               *warp, f.lanes, std::min<uint32_t>(f.pc, static_cast<uint32_t>(program.code.size() - 1)))) {
+      const uint32_t place = std::min(f.pc, last_place());
+      for (const Strand& s : strands_of(*warp, f.lanes, place)) {
         Blocked b;
         b.agent = s.agent;
-        b.place = f.pc;
+        b.place = place;
         b.on = f.wait.on;
         b.object = f.wait.object;
         b.count = f.wait.count;
@@ -384,9 +380,24 @@ Step Cta::unknown(const Decoded& d, std::string message, std::string help) {
   return Step::stop;
 }
 
-Step Cta::wait_for_lanes(Warp& warp, LaneMask lanes) {
-  fragment_at(warp, lanes).wait = {};
+Step Cta::wait_for_lanes(Warp& warp, LaneMask lanes, LaneMask missing) {
+  fragment_at(warp, lanes).wait = {false, Blocked::On::warp_sync, lanes, missing, 0};
   return Step::blocked;
+}
+
+void Cta::exit_lanes(Warp& warp, LaneMask mask, uint32_t place) {
+  for (const Strand& s : strands_of(warp, mask, place)) recorder.add(EventKind::exit, s.agent, place);
+  std::erase_if(warp.strands, [&](const Strand& s) { return (s.lanes & mask) != 0; });
+  warp.exited |= mask;
+  std::erase_if(warp.fragments, [&](const Fragment& f) { return f.lanes == mask; });
+}
+
+BarrierObject* Cta::barrier_at(uint64_t address) {
+  if (last_barrier_ != nullptr && last_barrier_address_ == address) return last_barrier_;
+  auto it = barriers.find(address);
+  if (it == barriers.end()) return nullptr;
+  last_barrier_address_ = address;
+  return last_barrier_ = &it->second;
 }
 
 BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {
@@ -398,6 +409,23 @@ BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {
     it = bulk_queues.emplace(key, q).first;
   }
   return it->second;
+}
+
+void Cta::write_global(uint32_t buffer, uint64_t offset, uint64_t bytes, const ByteRun& in, size_t from,
+                       uint32_t place) {
+  global.write(buffer, offset, bytes, in, from);
+  if (options.domain != Domain::bits) return;
+  const auto first = in.known.begin() + static_cast<ptrdiff_t>(from);
+  if (std::find(first, first + static_cast<ptrdiff_t>(bytes), uint8_t{0}) ==
+      first + static_cast<ptrdiff_t>(bytes))
+    return;
+  const Place& at = program.places[place];
+  std::string text = fmt::format(
+      "'{}' at {}:{} writes values to '{}' that have no defined bits (never written, or read from outside)",
+      at.instruction, at.file.empty() ? at.ptx_file : at.file, at.file.empty() ? at.ptx_line : at.line,
+      recorder.trace().allocation_names[buffer]);
+  if (std::find(not_predicted.begin(), not_predicted.end(), text) == not_predicted.end())
+    not_predicted.push_back(std::move(text));
 }
 
 std::string Cta::shared_name(uint64_t address) const {

@@ -10,7 +10,9 @@
 
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/named_barrier.h"
+#include "sim/in_flight.h"
 #include "sim/launch_run.h"
+#include "sim/matrix.h"
 #include "sim/memory.h"
 #include "sim/program.h"
 #include "sim/recorder.h"
@@ -48,7 +50,8 @@ struct Strand {
 };
 
 struct Warp {
-  Warp(uint16_t number, size_t registers, bool with_cells) : index(number), regs(registers, with_cells) {}
+  Warp(uint16_t number, size_t registers, bool with_cells)
+      : index(number), regs(registers, with_cells), in_flight(registers) {}
 
   uint16_t index;
   RegisterFile regs;
@@ -57,9 +60,7 @@ struct Warp {
   LaneMask started = 0;  ///< lanes that exist
   LaneMask exited = 0;
   uint32_t owned_registers = 0;  ///< per thread (setmaxnreg)
-  std::vector<uint64_t>
-      in_flight;  ///< per register: number of the wgmma group that still writes or reads it, 0 if none
-  uint32_t in_flight_count = 0;
+  InFlightRegisters in_flight;
   std::vector<WindowMemory> local;  ///< per lane, if the kernel has local memory
 
   LaneMask live() const { return started & ~exited; }
@@ -72,6 +73,12 @@ struct BulkQueue {
   uint64_t in_flight = 0;  ///< operations not yet landed
 };
 
+/// An mbarrier object: its number in the trace and its state.
+struct BarrierObject {
+  uint32_t number = 0;
+  Mbarrier state;
+};
+
 /// A bulk copy between issue and landing.
 struct Copy {
   uint32_t op = 0;
@@ -82,8 +89,8 @@ struct Copy {
   uint32_t shared = 0;  ///< address in the shared window
   uint32_t buffer = 0;  ///< plain copies
   uint64_t offset = 0, bytes = 0;
-  uint32_t barrier = 0;
-  BulkQueue* queue = nullptr;
+  BarrierObject* barrier = nullptr;  ///< loads complete on it; entries of Cta::barriers stay
+  BulkQueue* queue = nullptr;        ///< stores belong to it
 };
 
 /// One wgmma.mma_async of a warp group. It runs when all four warps have issued it.
@@ -116,7 +123,7 @@ class Cta {
   Cta(const Program& program, const Launch& launch, GlobalMemory& global, const RunOptions& options,
       Dim3 position);
 
-  /// Runs to the end and hands out the trace.
+  /// Runs to the end and hands out the trace. Once.
   Trace run();
 
   // What handlers use.
@@ -129,18 +136,16 @@ class Cta {
   WindowMemory shared;
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<WarpGroup> groups;
-  struct BarrierObject {
-    uint32_t number = 0;
-    Mbarrier state;
-  };
-  std::map<uint64_t, BarrierObject> barriers;  ///< by shared address
+  std::map<uint64_t, BarrierObject> barriers;  ///< by shared address; entries stay when invalidated
   NamedBarrier named[16];
   std::map<uint32_t, BulkQueue> bulk_queues;  ///< by warp * 32 + lane
+  ByteRun scratch;                            ///< of the instruction that runs
   std::deque<Copy> copies;
-  int64_t free_registers = 0;                       ///< pool of setmaxnreg, in registers of one thread
-  std::map<uint64_t, uint32_t> operand_footprints;  ///< of matrix descriptors, by their fields
+  int64_t free_registers = 0;  ///< pool of setmaxnreg, in registers of one thread
+  std::map<std::pair<uint64_t, uint32_t>, OperandFootprint> operand_footprints;  ///< sim/matrix.h
   uint64_t steps = 0;
-  SumLog* sum_log = nullptr;  ///< explains one element of a row (sim/rows.h)
+  std::vector<std::string> not_predicted;  ///< RunResult::not_predicted
+  SumLog* sum_log = nullptr;               ///< explains one element of a row (sim/rows.h)
 
   bool provenance() const { return options.domain == Domain::provenance; }
   bool with_data() const { return options.domain != Domain::control; }
@@ -156,24 +161,39 @@ class Cta {
   Fragment& fragment_at(Warp& warp, LaneMask lanes);
   Step fault(const Warp& warp, LaneMask lanes, const Decoded& d, std::string rule, std::string message,
              std::string help = {});
+  /// Registers of a pending wgmma group are touched (WG3): noted, and the execution goes on.
+  void hazard(Warp& warp, LaneMask lanes, const Decoded& d, uint64_t group);
   Step unknown(const Decoded& d, std::string message, std::string help = {});
   /// Whether all lanes of the warp that still run are in `lanes`; otherwise the fragment waits for the
   /// others.
   bool converged(const Warp& warp, LaneMask lanes) const { return warp.live() == lanes; }
-  Step wait_for_lanes(Warp& warp, LaneMask lanes);
+  Step wait_for_lanes(Warp& warp, LaneMask lanes, LaneMask missing);
+  Step wait_for_lanes(Warp& warp, LaneMask lanes) {
+    return wait_for_lanes(warp, lanes, warp.live() & ~lanes);
+  }
+  /// All lanes of `mask` leave the kernel.
+  void exit_lanes(Warp& warp, LaneMask mask, uint32_t place);
 
+  /// The mbarrier object at this shared address, live or not; null if there never was one.
+  BarrierObject* barrier_at(uint64_t address);
   BulkQueue& bulk_queue(const Warp& warp, unsigned lane);
+  /// Writes global memory. In the bits domain, bytes that are not known make the result not predicted.
+  void write_global(uint32_t buffer, uint64_t offset, uint64_t bytes, const ByteRun& in, size_t from,
+                    uint32_t place);
   void run_ready_matrix_ops(WarpGroup& group);
   std::string shared_name(uint64_t address) const;
 
  private:
   bool run_warp(Warp& warp);
+  uint32_t last_place() const { return static_cast<uint32_t>(program.code.size() - 1); }
   bool land_one();
   void land(const Copy& copy);
   void note_blocked();
   bool check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes);
 
   bool stopped_ = false;
+  uint64_t last_barrier_address_ = 0;  // lanes and loops name the same barrier again and again
+  BarrierObject* last_barrier_ = nullptr;
 };
 
 /// Names of places in static shared memory ("full[2]"), from the symbols of the kernel.

@@ -3,6 +3,10 @@
 // model/protocol.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <optional>
+
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -26,7 +30,7 @@ Step unknown_operand(Cta& cta, const Decoded& d, std::string_view what) {
 }
 
 /// The live barrier object that one lane names; null: a fault was recorded.
-Cta::BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lane) {
+BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lane) {
   const LaneMask bit = LaneMask{1} << lane;
   const std::optional<uint64_t> address = barrier_address(warp, d, lane);
   if (!address || *address % 8 != 0 || !cta.shared.contains(*address, 8)) {
@@ -36,15 +40,15 @@ Cta::BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigne
               "pass the shared-memory address of the barrier");
     return nullptr;
   }
-  auto it = cta.barriers.find(*address);
-  if (it == cta.barriers.end() || !it->second.state.valid()) {
+  BarrierObject* object = cta.barrier_at(*address);
+  if (object == nullptr || !object->state.valid()) {
     cta.fault(
         warp, bit, d, "MB10",
         fmt::format("'{}' uses {}, which is not initialised", d.text->mnemonic, cta.shared_name(*address)),
         "mbarrier.init, then a CTA barrier, before the first use");
     return nullptr;
   }
-  return &it->second;
+  return object;
 }
 
 std::string outcome_text(Mbarrier::Outcome outcome, const std::string& name, const Mbarrier& b) {
@@ -68,7 +72,7 @@ std::string outcome_text(Mbarrier::Outcome outcome, const std::string& name, con
 }
 
 Step check_outcome(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, Mbarrier::Outcome outcome,
-                   const Cta::BarrierObject& b) {
+                   const BarrierObject& b) {
   const std::string_view rule = broken_rule(outcome);
   if (rule.empty()) return Step::next;
   return cta.fault(
@@ -116,7 +120,7 @@ Step exec_mbarrier_init(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
 Step exec_mbarrier_inval(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "address");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
-    Cta::BarrierObject* b = find_barrier(cta, warp, d, lane);
+    BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
     cta.recorder.add(EventKind::mbarrier_inval, agent, d.index).object = b->number;
     b->state.inval();
@@ -131,7 +135,7 @@ Step exec_mbarrier_arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes
   if (has_operand && !known_in(warp, d.src[1], lanes))
     return unknown_operand(cta, d, expects ? "byte count" : "arrival count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
-    Cta::BarrierObject* b = find_barrier(cta, warp, d, lane);
+    BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
     const uint64_t operand = has_operand ? warp.regs.get(d.src[1], lane) & 0xffffffff : 1;
     Event& e = cta.recorder.add(EventKind::mbarrier_arrive, agent, d.index);
@@ -150,7 +154,7 @@ Step exec_mbarrier_expect(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes
   if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
     return unknown_operand(cta, d, "address or byte count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
-    Cta::BarrierObject* b = find_barrier(cta, warp, d, lane);
+    BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
     Event& e = cta.recorder.add(EventKind::mbarrier_expect_tx, agent, d.index);
     e.object = b->number;
@@ -169,18 +173,28 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
     return unknown_operand(cta, d, by_state ? "state" : "address or parity");
   LaneMask ready = 0;
   WaitState wait;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    Cta::BarrierObject* b = find_barrier(cta, warp, d, lane);
+  const bool alike = warp.regs.same_in(d.src[0], lanes) && warp.regs.same_in(d.src[1], lanes);
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const LaneMask bit = LaneMask{1} << lane;
+    const BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
     const uint64_t operand = warp.regs.get(d.src[1], lane);
+    const uint64_t open = b->state.generation();
     if (!by_state && operand > 1)
-      return cta.fault(warp, LaneMask{1} << lane, d, "W5",
-                       fmt::format("a wait for parity {}: only 0 and 1 exist", operand), "pass phase & 1");
-    if (by_state ? b->state.generation() > operand : b->state.ready(static_cast<uint32_t>(operand)))
-      ready |= LaneMask{1} << lane;
+      return cta.fault(warp, bit, d, "W5", fmt::format("a wait for parity {}: only 0 and 1 exist", operand),
+                       "pass phase & 1");
+    if (by_state && (operand > open || operand + 1 < open))
+      return cta.fault(warp, bit, d, "W1",
+                       fmt::format("a wait for the phase of state {} of {}, whose open phase is {}: only the "
+                                   "open phase and the one before it can be asked for",
+                                   operand, cta.recorder.trace().barriers[b->number].name, open),
+                       "wait with the state that the last arrive returned");
+    if (by_state ? open > operand : b->state.ready(static_cast<uint32_t>(operand)))
+      ready |= alike ? lanes : bit;
     else
       wait = {false, Blocked::On::mbarrier, b->number, static_cast<uint32_t>(operand & 1), 0};
+    if (alike) break;
   }
   if (!loop)
     cta.recorder.unknown(d.index,
@@ -192,11 +206,13 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   }
   for (const Strand& s : cta.strands_of(warp, ready, d.index)) {
     std::vector<uint32_t> seen;
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
+    bool seen_all = false;
+    for (unsigned lane = 0; lane < warp_size && !seen_all; ++lane) {
       if (((s.lanes >> lane) & 1) == 0) continue;
-      const Cta::BarrierObject* b = find_barrier(cta, warp, d, lane);
+      const BarrierObject* b = find_barrier(cta, warp, d, lane);
       if (std::find(seen.begin(), seen.end(), b->number) != seen.end()) continue;
       seen.push_back(b->number);
+      if (alike) seen_all = true;
       Event& e = cta.recorder.add(EventKind::mbarrier_wait, s.agent, d.index);
       e.object = b->number;
       e.count =
@@ -205,8 +221,10 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
       if (!d.is_signed) e.flags = Event::acquire;
     }
   }
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    if ((lanes >> lane) & 1 && d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, (ready >> lane) & 1);
+  if (d.dst[0] != Decoded::none) {
+    warp.regs.set_lanes(d.dst[0], ready, 1);
+    warp.regs.set_lanes(d.dst[0], lanes & ~ready, 0);
+  }
   if (!loop || ready == lanes) return Step::next;
   // Split: the lanes whose phase is complete leave the loop, the others poll again.
   Fragment& f = cta.fragment_at(warp, lanes);
@@ -222,6 +240,12 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);  // N2, N5
   for (uint32_t r : d.src)
     if (!known_in(warp, r, lanes)) return unknown_operand(cta, d, "barrier or thread count");
+  for (uint32_t r : d.src)
+    if (!warp.regs.same_in(r, lanes))
+      return cta.fault(warp, lanes, d, "N2",
+                       fmt::format("the lanes of warp {} name different barriers or thread counts in '{}'",
+                                   warp.index, d.text->mnemonic),
+                       "the unit of a CTA barrier is the warp: give all its lanes one barrier and one count");
   const auto first = static_cast<unsigned>(std::countr_zero(lanes));
   const auto id = static_cast<uint32_t>(warp.regs.get(d.src[0], first));
   const uint32_t threads = (cta.launch.threads() + warp_size - 1) / warp_size * warp_size;
@@ -283,7 +307,8 @@ Step exec_fence(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 // the instruction (RG1).
 Step exec_setmaxnreg(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);
-  const auto wanted = static_cast<uint32_t>(warp.regs.get(d.src[0], 0));
+  const auto wanted = static_cast<uint32_t>(
+      warp.regs.get(d.src[0], static_cast<unsigned>(std::countr_zero(lanes))));  // an immediate
   const bool takes = d.variant == 1;
   if (cta.program.registers_per_thread == 0) {
     cta.recorder.unknown(d.index, "setmaxnreg, but the registers per thread at entry are not known (RG10)",

@@ -3,6 +3,8 @@
 // lands it.
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -25,30 +27,31 @@ Step unknown_operand(Cta& cta, const Decoded& d) {
 }
 
 /// The barrier that a load completes on; null after a recorded fault.
-Cta::BarrierObject* completion_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane,
-                                       uint32_t reg, int64_t offset) {
+BarrierObject* completion_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, uint32_t reg,
+                                  int64_t offset) {
   const uint64_t address = (warp.regs.get(reg, lane) + static_cast<uint64_t>(offset)) & 0xffffffff;
-  auto it = cta.barriers.find(address);
-  if (it == cta.barriers.end() || !it->second.state.valid()) {
+  BarrierObject* object = cta.barrier_at(address);
+  if (object == nullptr || !object->state.valid()) {
     cta.fault(warp, LaneMask{1} << lane, d, "MB10",
               fmt::format("a bulk copy completes on {}, which is not an initialised mbarrier",
                           cta.shared_name(address)),
               "mbarrier.init, then a CTA barrier, before the first copy");
     return nullptr;
   }
-  return &it->second;
+  return object;
 }
 
 /// Records the issue and puts the copy in flight.
 void issue(Cta& cta, Warp& warp, const Decoded& d, AgentId agent, unsigned lane, Copy copy, uint64_t bytes,
-           const Cta::BarrierObject* barrier) {
+           BarrierObject* barrier) {
   AsyncOp op;
   op.kind = copy.to_shared ? AsyncOp::Kind::bulk_load : AsyncOp::Kind::bulk_store;
   op.issuer = agent;
   op.place = d.index;
   op.bytes = bytes;
   if (barrier != nullptr) {
-    op.barrier = copy.barrier = barrier->number;
+    op.barrier = barrier->number;
+    copy.barrier = barrier;
   } else {
     BulkQueue& q = cta.bulk_queue(warp, lane);
     ++q.in_flight;
@@ -124,7 +127,7 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                 warp, bit, d, "BS14",
                 fmt::format("a tensor store starts at the negative coordinate {}", copy.coordinates[i]),
                 "clip the tile before the store");
-      const Cta::BarrierObject* barrier = nullptr;
+      BarrierObject* barrier = nullptr;
       if (is_load) {
         barrier = completion_barrier(cta, warp, d, lane, d.src[2 + rank], d.offsets[2]);
         if (barrier == nullptr) return Step::stop;
@@ -169,7 +172,7 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                          fmt::format("a bulk copy of {} bytes leaves buffer '{}' or shared memory",
                                      copy.bytes, cta.recorder.trace().allocation_names[copy.buffer]),
                          "check the size against the launch file");
-      const Cta::BarrierObject* barrier = nullptr;
+      BarrierObject* barrier = nullptr;
       if (is_load) {
         barrier = completion_barrier(cta, warp, d, lane, d.src[3], d.offsets[2]);
         if (barrier == nullptr) return Step::stop;

@@ -2,7 +2,9 @@
 // Instructions in which the lanes of a warp act together. Only bar.warp.sync orders memory (M15).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "sim/handlers.h"
 
@@ -10,86 +12,126 @@ namespace turnstile::sim {
 
 namespace {
 
-/// Waits until every running lane of the member mask is here; nullopt: the instruction can run.
-std::optional<Step> gather(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, uint32_t mask_register) {
+/// Runs `body(member lanes)` for each member mask that the executing lanes name, once every running lane of
+/// the mask is here. Lanes whose partners are not wait, the others go on: parts of a warp may work in groups
+/// of their own.
+template <typename Body>
+Step by_member_mask(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, uint32_t mask_register,
+                    Body body) {
   if ((warp.regs.known(mask_register) & lanes) != lanes)
     return cta.unknown(
         d, fmt::format("the member mask of '{}' depends on a value that this launch does not give",
                        d.text->mnemonic));
-  const auto mask =
-      static_cast<LaneMask>(warp.regs.get(mask_register, static_cast<unsigned>(std::countr_zero(lanes))));
-  if ((lanes & ~mask) != 0)
-    return cta.fault(warp, lanes & ~mask, d, "M15",
-                     fmt::format("'{}' is executed by a lane that its member mask 0x{:08x} leaves out",
-                                 d.text->mnemonic, mask),
-                     "name every executing lane in the mask");
-  if ((warp.live() & mask & ~lanes) != 0) return cta.wait_for_lanes(warp, lanes);
-  return std::nullopt;
+  LaneMask ready = 0, absent = 0;
+  for (LaneMask rest = lanes; rest != 0;) {
+    const auto mask =
+        static_cast<LaneMask>(warp.regs.get(mask_register, static_cast<unsigned>(std::countr_zero(rest))));
+    LaneMask members = 0;
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      if ((rest >> lane) & 1 && static_cast<LaneMask>(warp.regs.get(mask_register, lane)) == mask)
+        members |= LaneMask{1} << lane;
+    rest &= ~members;
+    if ((members & ~mask) != 0)
+      return cta.fault(warp, members & ~mask, d, "M15",
+                       fmt::format("'{}' is executed by a lane that its member mask 0x{:08x} leaves out",
+                                   d.text->mnemonic, mask),
+                       "name every executing lane in the mask");
+    if (const LaneMask missing = warp.live() & mask & ~members; missing != 0) {
+      absent |= missing;
+      continue;
+    }
+    if (const Step step = body(members); step != Step::next) return step;
+    ready |= members;
+  }
+  if (ready == lanes) return Step::next;
+  if (ready == 0) return cta.wait_for_lanes(warp, lanes, absent);
+  Fragment& f = cta.fragment_at(warp, lanes);
+  f.lanes &= ~ready;
+  cta.wait_for_lanes(warp, f.lanes, absent);
+  f.blocked = true;
+  warp.fragments.push_back({d.index + 1, ready, false, {}});
+  return Step::moved;
 }
 
 }  // namespace
 
 Step exec_elect(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (auto step = gather(cta, warp, d, lanes, d.src[0])) return *step;
-  cta.order_strands(warp, lanes, d.index);
-  // The leader is a fixed function of the mask (Q11); which lane is not documented.
-  const auto leader = static_cast<unsigned>(std::countr_zero(lanes));
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    if (d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, leader);
-    if (d.dst[1] != Decoded::none) warp.regs.set(d.dst[1], lane, lane == leader ? 1 : 0);
-  }
-  return Step::next;
+  return by_member_mask(cta, warp, d, lanes, d.src[0], [&](LaneMask members) {
+    cta.order_strands(warp, members, d.index);
+    // The leader is a fixed function of the mask (Q11); which lane is not documented.
+    const auto leader = static_cast<unsigned>(std::countr_zero(members));
+    if (d.dst[0] != Decoded::none) warp.regs.set_lanes(d.dst[0], members, leader);
+    if (d.dst[1] != Decoded::none) {
+      warp.regs.set_lanes(d.dst[1], members, 0);
+      warp.regs.set(d.dst[1], leader, 1);
+    }
+    return Step::next;
+  });
 }
 
-Step exec_shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (auto step = gather(cta, warp, d, lanes, d.src[3])) return *step;
+namespace {
+
+/// Which lane each lane reads, and whether that lane is in its segment (PTX ISA 9.7.9.6, shfl.sync).
+struct ShuffleSource {
+  unsigned lane;
+  bool in_range;
+};
+
+ShuffleSource shuffle_source(uint8_t mode, unsigned lane, uint64_t b_operand, uint64_t c_operand) {
+  const auto b = static_cast<unsigned>(b_operand & 31);
+  const auto segment = static_cast<unsigned>(c_operand >> 8 & 31),
+             clamp = static_cast<unsigned>(c_operand & 31);
+  const unsigned low = lane & segment, high = low | (clamp & ~segment & 31);
+  unsigned j = lane;
+  bool inside = false;
+  switch (mode) {
+    case 0:  // idx
+      j = low | (b & ~segment & 31);
+      inside = j <= high;
+      break;
+    case 1:  // up
+      inside = static_cast<int>(lane) - static_cast<int>(b) >= static_cast<int>(high);
+      j = lane - b;
+      break;
+    case 2:  // down
+      j = lane + b;
+      inside = j <= high;
+      break;
+    default:  // bfly
+      j = lane ^ b;
+      inside = j <= high;
+      break;
+  }
+  return inside ? ShuffleSource{j, true} : ShuffleSource{lane, false};
+}
+
+Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   for (size_t i : {1u, 2u})
     if ((warp.regs.known(d.src[i]) & lanes) != lanes)
       return cta.unknown(d, "the lane number of a shuffle depends on a value that this launch does not give");
   cta.order_strands(warp, lanes, d.index);
-  std::array<unsigned, warp_size> from{};
-  LaneMask in_range = 0;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    const auto b = static_cast<unsigned>(warp.regs.get(d.src[1], lane) & 31);
-    const auto c = static_cast<unsigned>(warp.regs.get(d.src[2], lane));
-    const unsigned segment = (c >> 8) & 31, clamp = c & 31;
-    const unsigned low = lane & segment, high = low | (clamp & ~segment & 31);
-    unsigned j = lane;
-    bool inside = false;
-    switch (d.variant) {
-      case 0:
-        j = low | (b & ~segment & 31), inside = j <= high;
-        break;  // idx
-      case 1:
-        inside = static_cast<int>(lane) - static_cast<int>(b) >= static_cast<int>(high), j = lane - b;
-        break;  // up
-      case 2:
-        j = lane + b, inside = j <= high;
-        break;  // down
-      default:
-        j = lane ^ b, inside = j <= high;
-        break;  // bfly
-    }
-    from[lane] = inside ? j : lane;
-    if (inside) in_range |= LaneMask{1} << lane;
-  }
   // All lanes read before any writes. A lane that does not take part gives an undefined value.
   std::array<uint64_t, warp_size> value{};
   std::array<Cells, warp_size> cells{};
-  LaneMask known = 0;
+  LaneMask known = 0, in_range = 0;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     if (((lanes >> lane) & 1) == 0) continue;
-    const unsigned source = from[lane];
-    value[lane] = warp.regs.get(d.src[0], source) & 0xffffffff;
-    const bool takes_part = ((lanes >> source) & 1) != 0;
-    if (takes_part && warp.regs.known(d.src[0], source)) known |= LaneMask{1} << lane;
-    if (warp.regs.has_cells()) cells[lane] = warp.regs.cells(d.src[0], source);
+    const ShuffleSource from =
+        shuffle_source(d.variant, lane, warp.regs.get(d.src[1], lane), warp.regs.get(d.src[2], lane));
+    if (from.in_range) in_range |= LaneMask{1} << lane;
+    value[lane] = warp.regs.get(d.src[0], from.lane) & 0xffffffff;
+    const bool takes_part = ((lanes >> from.lane) & 1) != 0;
+    if (takes_part && warp.regs.known(d.src[0], from.lane)) known |= LaneMask{1} << lane;
+    if (!warp.regs.has_cells()) continue;
+    for (unsigned i = 0; i < 8; ++i)
+      cells[lane][i] = takes_part ? warp.regs.byte(d.src[0], from.lane, i) : undefined_byte;
   }
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    if (d.dst[0] != Decoded::none) {
+  if (d.dst[0] != Decoded::none) {
+    const bool same = known == all_lanes &&
+                      std::all_of(value.begin(), value.end(), [&](uint64_t v) { return v == value[0]; });
+    if (same) warp.regs.set_all(d.dst[0], value[0]);
+    for (unsigned lane = 0; lane < warp_size && !same; ++lane) {
+      if (((lanes >> lane) & 1) == 0) continue;
       if ((known >> lane) & 1) {
         warp.regs.set(d.dst[0], lane, value[lane]);
       } else {
@@ -97,16 +139,21 @@ Step exec_shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         if (warp.regs.has_cells()) warp.regs.cells(d.dst[0], lane) = cells[lane];
       }
     }
-    if (d.dst.size() > 1 && d.dst[1] != Decoded::none) warp.regs.set(d.dst[1], lane, (in_range >> lane) & 1);
+  }
+  if (d.dst.size() > 1 && d.dst[1] != Decoded::none) {
+    warp.regs.set_lanes(d.dst[1], lanes & in_range, 1);
+    warp.regs.set_lanes(d.dst[1], lanes & ~in_range, 0);
   }
   return Step::next;
 }
 
-Step exec_vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (auto step = gather(cta, warp, d, lanes, d.src[1])) return *step;
+Step vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
+  if (d.dst[0] == Decoded::none) return Step::next;
   if ((warp.regs.known(d.src[0]) & lanes) != lanes) {
-    if (d.dst[0] != Decoded::none) warp.regs.forget(d.dst[0], lanes);
+    if (cta.provenance())
+      return cta.unknown(d, "a vote over values that are expressions: it decides with all lanes at once");
+    warp.regs.forget(d.dst[0], lanes);
     return Step::next;
   }
   LaneMask truth = 0;
@@ -117,15 +164,27 @@ Step exec_vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (d.variant == 0) result = truth == lanes;                // all
   if (d.variant == 1) result = truth != 0;                    // any
   if (d.variant == 2) result = truth == 0 || truth == lanes;  // uni
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    if ((lanes >> lane) & 1 && d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, result);
+  warp.regs.set_lanes(d.dst[0], lanes, result);
   return Step::next;
 }
 
+}  // namespace
+
+Step exec_shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  return by_member_mask(cta, warp, d, lanes, d.src[3],
+                        [&](LaneMask members) { return shuffle(cta, warp, d, members); });
+}
+
+Step exec_vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  return by_member_mask(cta, warp, d, lanes, d.src[1],
+                        [&](LaneMask members) { return vote(cta, warp, d, members); });
+}
+
 Step exec_warp_sync(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (auto step = gather(cta, warp, d, lanes, d.src[0])) return *step;
-  cta.join_strands(warp, lanes, d.index);
-  return Step::next;
+  return by_member_mask(cta, warp, d, lanes, d.src[0], [&](LaneMask members) {
+    cta.join_strands(warp, members, d.index);
+    return Step::next;
+  });
 }
 
 }  // namespace turnstile::sim

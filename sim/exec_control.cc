@@ -2,6 +2,9 @@
 // Branches and exits: the only instructions that move lanes to other places than the next instruction.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -14,11 +17,30 @@ Step exec_branch(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 Step exec_exit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
-    cta.recorder.add(EventKind::exit, s.agent, d.index);
-  std::erase_if(warp.strands, [&](const Strand& s) { return (s.lanes & lanes) != 0; });
-  warp.exited |= lanes;
-  std::erase_if(warp.fragments, [&](const Fragment& f) { return f.lanes == lanes; });
+  cta.exit_lanes(warp, lanes, d.index);
+  return Step::moved;
+}
+
+Step exec_branch_indexed(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if ((warp.regs.known(d.src[0]) & lanes) != lanes)
+    return cta.unknown(d, "the index of a branch depends on a value that this launch does not give",
+                       "give the buffer it was loaded from `control_data = true` and its values");
+  const std::vector<uint32_t>& targets = d.text->branch_targets;
+  std::vector<Fragment> parts;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t index = warp.regs.get(d.src[0], lane) & 0xffffffff;
+    if (index >= targets.size())
+      return cta.fault(warp, LaneMask{1} << lane, d, "memory",
+                       fmt::format("branch number {} of a list of {}", index, targets.size()),
+                       "keep the index below the length of the .branchtargets list");
+    const uint32_t target = targets[index];
+    auto same = std::find_if(parts.begin(), parts.end(), [&](const Fragment& f) { return f.pc == target; });
+    if (same == parts.end()) same = parts.insert(parts.end(), Fragment{target, 0, false, {}});
+    same->lanes |= LaneMask{1} << lane;
+  }
+  cta.fragment_at(warp, lanes) = parts.front();
+  warp.fragments.insert(warp.fragments.end(), parts.begin() + 1, parts.end());
   return Step::moved;
 }
 

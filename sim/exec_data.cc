@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions that only compute: everything in the table of sim/alu, and moves of whole or packed registers.
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "sim/handlers.h"
@@ -11,8 +12,12 @@ namespace {
 
 template <typename Body>
 void for_each_lane(LaneMask lanes, Body body) {
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    if ((lanes >> lane) & 1) body(lane);
+  if (lanes == all_lanes) {
+    for (unsigned lane = 0; lane < warp_size; ++lane) body(lane);
+    return;
+  }
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    body(static_cast<unsigned>(std::countr_zero(rest)));
 }
 
 /// A signed result narrower than its register is sign-extended into it.
@@ -26,8 +31,10 @@ uint64_t widened(const Decoded& d, uint64_t value) {
 /// their first two, so that a+b and b+a are one expression (bit for bit the same value).
 Hash128 expression_of(const Warp& warp, const Decoded& d, std::string_view operation, unsigned lane) {
   std::array<Hash128, 6> operands;
-  for (size_t i = 0; i < d.pure.inputs; ++i)
+  for (size_t i = 0; i < d.pure.inputs; ++i) {
     operands[i] = warp.regs.expression(d.src[i], lane, (d.pure.input_bits[i] + 7u) / 8u);
+    if ((d.negated >> i) & 1) operands[i] = combine(hash_number(36, 0), operands[i]);
+  }
   if (d.pure.commutative && (operands[1].lo < operands[0].lo ||
                              (operands[1].lo == operands[0].lo && operands[1].hi < operands[0].hi)))
     std::swap(operands[0], operands[1]);
@@ -38,45 +45,87 @@ Hash128 expression_of(const Warp& warp, const Decoded& d, std::string_view opera
 
 }  // namespace
 
+namespace {
+
+/// The lanes whose sources are all known, one result: the common case, with the number of sources a constant.
+template <size_t inputs>
+void run_lanes(Warp& warp, const Decoded& d, LaneMask lanes) {
+  const PureOp& op = d.pure;
+  const LaneFunction run = op.run;
+  const uint64_t* sources[inputs];
+  uint64_t masks[inputs], flips[inputs];
+  for (size_t i = 0; i < inputs; ++i) {
+    sources[i] = std::as_const(warp.regs).lanes(d.src[i]);
+    masks[i] = width_mask(op.input_bits[i]);
+    flips[i] = (d.negated >> i) & 1;
+  }
+  uint64_t* out = warp.regs.lanes(d.dst[0]);
+  for_each_lane(lanes, [&](unsigned lane) {
+    uint64_t in[inputs];
+    for (size_t i = 0; i < inputs; ++i) in[i] = (sources[i][lane] & masks[i]) ^ flips[i];
+    out[lane] = widened(d, run(op.config, in));
+  });
+}
+
+/// The rare rest: two results, or many sources.
+void run_lanes_general(Warp& warp, const Decoded& d, LaneMask lanes) {
+  const PureOp& op = d.pure;
+  for_each_lane(lanes, [&](unsigned lane) {
+    uint64_t in[6];
+    for (size_t i = 0; i < op.inputs; ++i)
+      in[i] = (warp.regs.get(d.src[i], lane) & width_mask(op.input_bits[i])) ^ ((d.negated >> i) & 1);
+    // Both results are computed before either is written: a destination may be a source.
+    const uint64_t first = widened(d, op.run(op.config, in));
+    const uint64_t second = d.dst.size() > 1 ? op.run_second(op.config, in) : 0;
+    if (d.dst[0] != Decoded::none) warp.regs.lanes(d.dst[0])[lane] = first;
+    if (d.dst.size() > 1 && d.dst[1] != Decoded::none) warp.regs.lanes(d.dst[1])[lane] = second;
+  });
+}
+
+/// Results whose sources are not all known, as expressions.
+void set_expressions(Warp& warp, const Decoded& d, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned lane) {
+    const Hash128 h = expression_of(warp, d, d.key, lane);
+    if (d.dst[0] != Decoded::none)
+      warp.regs.set_expression(d.dst[0], lane, (d.pure.result_bits + 7u) / 8u, h);
+    if (d.dst.size() > 1 && d.dst[1] != Decoded::none)
+      warp.regs.set_expression(d.dst[1], lane, 1, combine(hash_number(37, 0), h));
+  });
+}
+
+}  // namespace
+
 Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const PureOp& op = d.pure;
   LaneMask known = lanes;
-  for (size_t i = 0; i < op.inputs; ++i) known &= warp.regs.known(d.src[i]);
-  uint64_t inputs[6];
-  const uint64_t* sources[6];
-  uint64_t masks[6];
+  bool uniform = d.dst.size() == 1 && d.dst[0] != Decoded::none;
   for (size_t i = 0; i < op.inputs; ++i) {
-    sources[i] = std::as_const(warp.regs).lanes(d.src[i]);
-    masks[i] = width_mask(op.input_bits[i]);
+    known &= warp.regs.known(d.src[i]);
+    uniform = uniform && warp.regs.uniform(d.src[i]);
   }
-  const LaneMask unknown = lanes & ~known;
-  bool uniform = known == all_lanes && d.dst.size() == 1;
-  for (size_t i = 0; i < op.inputs; ++i) uniform = uniform && warp.regs.uniform(d.src[i]);
-  if (uniform) {
-    for (size_t i = 0; i < op.inputs; ++i) inputs[i] = (sources[i][0] & masks[i]) ^ ((d.negated >> i) & 1);
-    if (d.dst[0] != Decoded::none) warp.regs.set_all(d.dst[0], widened(d, op.run(op.config, inputs)));
+  if (uniform && known == lanes) {
+    uint64_t in[6];
+    for (size_t i = 0; i < op.inputs; ++i)
+      in[i] = (warp.regs.get(d.src[i], 0) & width_mask(op.input_bits[i])) ^ ((d.negated >> i) & 1);
+    warp.regs.set_lanes(d.dst[0], lanes, widened(d, op.run(op.config, in)));
     return Step::next;
   }
-  // Both results are computed before either is written: a destination may be a source.
-  for_each_lane(known, [&](unsigned lane) {
-    for (size_t i = 0; i < op.inputs; ++i) {
-      inputs[i] = sources[i][lane] & masks[i];
-      if ((d.negated >> i) & 1) inputs[i] ^= 1;
-    }
-    const uint64_t second =
-        op.run_second != nullptr && d.dst.size() > 1 ? op.run_second(op.config, inputs) : 0;
-    if (d.dst[0] != Decoded::none) warp.regs.lanes(d.dst[0])[lane] = widened(d, op.run(op.config, inputs));
-    if (d.dst.size() > 1 && d.dst[1] != Decoded::none) warp.regs.lanes(d.dst[1])[lane] = second;
-  });
-  if (unknown != 0 && cta.provenance() && d.dst[0] != Decoded::none && op.result_bits > 1) {
-    for_each_lane(unknown, [&](unsigned lane) {
-      warp.regs.set_expression(d.dst[0], lane, (op.result_bits + 7u) / 8u,
-                               expression_of(warp, d, d.key, lane));
-    });
+  const LaneMask unknown = lanes & ~known;
+  if (unknown != 0 && cta.provenance()) set_expressions(warp, d, unknown);
+  if (known != 0) {
+    const bool single = d.dst.size() == 1 && d.dst[0] != Decoded::none;
+    if (single && op.inputs == 1)
+      run_lanes<1>(warp, d, known);
+    else if (single && op.inputs == 2)
+      run_lanes<2>(warp, d, known);
+    else if (single && op.inputs == 3)
+      run_lanes<3>(warp, d, known);
+    else
+      run_lanes_general(warp, d, known);
   }
   for (uint32_t r : d.dst) {
     if (r == Decoded::none) continue;
-    warp.regs.forget(r, unknown);
+    if (unknown != 0) warp.regs.forget(r, unknown);
     warp.regs.set_known(r, known);
   }
   return Step::next;
@@ -111,8 +160,8 @@ Step exec_move(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   if ((warp.regs.known(from) & lanes) == lanes) {
     const uint64_t mask = width_mask(d.dst_bits[0]);
     const uint64_t* source = std::as_const(warp.regs).lanes(from);
-    if (lanes == all_lanes && warp.regs.uniform(from)) {
-      warp.regs.set_all(to, (source[0] ^ (d.negated & 1)) & mask);
+    if (warp.regs.uniform(from)) {
+      warp.regs.set_lanes(to, lanes, (source[0] ^ (d.negated & 1)) & mask);
       return Step::next;
     }
     uint64_t* target = warp.regs.lanes(to);
@@ -172,13 +221,30 @@ Step exec_unpack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
 
 Step exec_select(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned bytes = (d.dst_bits[0] + 7u) / 8u;
+  const uint32_t to = d.dst[0];
+  if ((warp.regs.known(d.src[0]) & warp.regs.known(d.src[1]) & warp.regs.known(d.src[2]) & lanes) == lanes) {
+    const uint64_t *a = std::as_const(warp.regs).lanes(d.src[0]),
+                   *b = std::as_const(warp.regs).lanes(d.src[1]),
+                   *p = std::as_const(warp.regs).lanes(d.src[2]);
+    const uint64_t flip = (d.negated >> 2) & 1, mask = width_mask(d.dst_bits[0]);
+    if (warp.regs.uniform(d.src[0]) && warp.regs.uniform(d.src[1]) && warp.regs.uniform(d.src[2])) {
+      warp.regs.set_lanes(to, lanes, (((p[0] ^ flip) & 1) != 0 ? a[0] : b[0]) & mask);
+      return Step::next;
+    }
+    uint64_t* out = warp.regs.lanes(to);
+    for_each_lane(
+        lanes, [&](unsigned lane) { out[lane] = (((p[lane] ^ flip) & 1) != 0 ? a[lane] : b[lane]) & mask; });
+    warp.regs.set_known(to, lanes);
+    return Step::next;
+  }
   for_each_lane(lanes, [&](unsigned lane) {
     if (!warp.regs.known(d.src[2], lane)) {
-      const Hash128 h = cta.provenance()
-                            ? combine(combine(hash_text(d.key), warp.regs.expression(d.src[0], lane, bytes)),
-                                      combine(warp.regs.expression(d.src[1], lane, bytes),
-                                              warp.regs.expression(d.src[2], lane, 1)))
-                            : Hash128{};
+      const Hash128 h =
+          cta.provenance()
+              ? combine(combine(hash_text(d.key), warp.regs.expression(d.src[0], lane, bytes)),
+                        combine(warp.regs.expression(d.src[1], lane, bytes),
+                                combine(hash_number(38, d.negated), warp.regs.expression(d.src[2], lane, 1))))
+              : Hash128{};
       warp.regs.forget(d.dst[0], LaneMask{1} << lane);
       if (cta.provenance()) warp.regs.set_expression(d.dst[0], lane, bytes, h);
       return;
@@ -208,9 +274,14 @@ uint64_t window_base(AddressSpace space) {
 
 Step shift_window(Warp& warp, const Decoded& d, LaneMask lanes, uint64_t add) {
   const LaneMask known = lanes & warp.regs.known(d.src[0]);
-  for_each_lane(known, [&](unsigned lane) {
-    warp.regs.lanes(d.dst[0])[lane] = (warp.regs.get(d.src[0], lane) + add) & width_mask(d.dst_bits[0]);
-  });
+  const uint64_t mask = width_mask(d.dst_bits[0]);
+  if (known == lanes && warp.regs.uniform(d.src[0])) {
+    warp.regs.set_lanes(d.dst[0], lanes, (warp.regs.get(d.src[0], 0) + add) & mask);
+    return Step::next;
+  }
+  const uint64_t* in = std::as_const(warp.regs).lanes(d.src[0]);
+  uint64_t* out = warp.regs.lanes(d.dst[0]);
+  for_each_lane(known, [&](unsigned lane) { out[lane] = (in[lane] + add) & mask; });
   warp.regs.set_known(d.dst[0], known);
   warp.regs.forget(d.dst[0], lanes & ~known);
   return Step::next;

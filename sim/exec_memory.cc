@@ -2,6 +2,10 @@
 // Loads and stores of single threads, in every state space.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -21,9 +25,11 @@ Target resolve(const Cta& cta, AddressSpace space, uint64_t address) {
   if (space == AddressSpace::param) return {Target::Where::param, address, 0};
   const uint64_t window = address / AddressMap::window_bytes * AddressMap::window_bytes;
   const uint64_t offset = address - window;
-  if (window == AddressMap::shared_window) return {Target::Where::shared, offset, 0};
-  if (window == AddressMap::local_window) return {Target::Where::local, offset, 0};
-  if (window == AddressMap::param_window) return {Target::Where::param, offset, 0};
+  if (space == AddressSpace::generic) {
+    if (window == AddressMap::shared_window) return {Target::Where::shared, offset, 0};
+    if (window == AddressMap::local_window) return {Target::Where::local, offset, 0};
+    if (window == AddressMap::param_window) return {Target::Where::param, offset, 0};
+  }
   const uint64_t number = address / AddressMap::window_bytes;
   if (number == 0 || number > cta.global.buffer_count()) return {};
   return {Target::Where::global, offset, static_cast<uint32_t>(number - 1)};
@@ -31,23 +37,6 @@ Target resolve(const Cta& cta, AddressSpace space, uint64_t address) {
 
 std::string thread_name(const Warp& warp, unsigned lane) {
   return fmt::format("thread {} (warp {}, lane {})", warp.index * 32 + lane, warp.index, lane);
-}
-
-/// Ranges of one strand's lanes in one allocation, recorded as one access.
-struct Accesses {
-  std::vector<ByteRange> shared;
-  std::map<uint32_t, std::vector<ByteRange>> global;
-};
-
-void record(Cta& cta, AgentId agent, const Decoded& d, Accesses& a, bool write) {
-  auto add = [&](Space space, uint32_t allocation, std::vector<ByteRange>& ranges) {
-    normalise(ranges);
-    Event& e = cta.recorder.add(EventKind::access, agent, d.index);
-    e.footprint = cta.recorder.footprint(space, allocation, ranges);
-    if (write) e.flags = Event::write;
-  };
-  if (!a.shared.empty()) add(Space::shared, 0, a.shared);
-  for (auto& [buffer, ranges] : a.global) add(Space::global, buffer, ranges);
 }
 
 bool overlaps_barrier(const Cta& cta, uint64_t offset, uint64_t bytes) {
@@ -58,6 +47,10 @@ bool overlaps_barrier(const Cta& cta, uint64_t offset, uint64_t bytes) {
     if (it->second.state.valid()) return true;
   }
   return false;
+}
+
+bool within(uint64_t offset, uint64_t bytes, uint64_t size) {
+  return offset <= size && bytes <= size - offset;
 }
 
 /// Checks one lane's access; empty = fine, else the fault text.
@@ -76,16 +69,20 @@ std::string problem(const Cta& cta, const Target& t, uint64_t address, uint64_t 
                            cta.shared_name(t.offset));
       return {};
     case Target::Where::global:
-      if (t.offset + bytes > cta.global.bytes_of(t.buffer))
-        return fmt::format("byte {} of buffer '{}' is beyond its {} bytes", t.offset,
-                           cta.recorder.trace().allocation_names[t.buffer], cta.global.bytes_of(t.buffer));
-      return {};
+      if (within(t.offset, bytes, cta.global.bytes_of(t.buffer))) return {};
+      // An address before a buffer lies at the end of the window below it.
+      if (t.offset > AddressMap::window_bytes / 2 && t.buffer + 1 < cta.global.buffer_count())
+        return fmt::format("address 0x{:x} is {} bytes before buffer '{}'", address,
+                           AddressMap::window_bytes - t.offset,
+                           cta.recorder.trace().allocation_names[t.buffer + 1]);
+      return fmt::format("byte {} of buffer '{}' is beyond its {} bytes", t.offset,
+                         cta.recorder.trace().allocation_names[t.buffer], cta.global.bytes_of(t.buffer));
     case Target::Where::local:
-      return t.offset + bytes <= cta.program.local_bytes
+      return within(t.offset, bytes, cta.program.local_bytes)
                  ? std::string()
                  : fmt::format("local address 0x{:x} is outside the thread's local memory", t.offset);
     case Target::Where::param:
-      return t.offset + bytes <= cta.program.params.size()
+      return within(t.offset, bytes, cta.program.params.size())
                  ? std::string()
                  : fmt::format("parameter offset {} is outside the parameter block", t.offset);
     case Target::Where::nowhere:
@@ -100,9 +97,29 @@ uint64_t sign_extend(uint64_t value, unsigned bytes, unsigned bits) {
   return ((value ^ sign) - sign) & width_mask(bits);
 }
 
-}  // namespace
+/// Where each active lane's access goes.
+struct LaneTargets {
+  std::array<Target, warp_size> at;
+  LaneMask visible = 0;  ///< lanes that touch shared or global memory
+};
 
-Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+/// Whether all lanes access plain shared memory at good addresses: the common case, decided at once.
+bool all_plain_shared(const Cta& cta, const LaneTargets& targets, LaneMask lanes, uint64_t bytes) {
+  uint64_t low = ~uint64_t{0}, high = 0, bits = 0;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const Target& t = targets.at[static_cast<size_t>(std::countr_zero(rest))];
+    if (t.where != Target::Where::shared) return false;
+    low = std::min(low, t.offset);
+    high = std::max(high, t.offset);
+    bits |= t.offset;
+  }
+  return bits % bytes == 0 && low >= AddressMap::shared_static_base && cta.shared.contains(high, bytes) &&
+         !overlaps_barrier(cta, low, high + bytes - low);
+}
+
+/// Resolves and checks the addresses of all lanes before any of them acts; a fault stops.
+Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes, std::string_view verb,
+                   LaneTargets& out) {
   const uint32_t base = d.src[0];
   if ((warp.regs.known(base) & lanes) != lanes)
     return cta.unknown(d,
@@ -110,143 +127,165 @@ Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                                    d.text->mnemonic),
                        "give the buffer it was loaded from `control_data = true` and its values");
   const uint64_t total = uint64_t{d.bytes} * d.vector;
-  // Destinations may hold the address: resolve every lane first.
-  std::array<Target, warp_size> targets;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    const uint64_t address = warp.regs.get(base, lane) + static_cast<uint64_t>(d.offsets[0]);
-    const uint64_t at = d.space == AddressSpace::shared ? address & 0xffffffff : address;
-    targets[lane] = resolve(cta, d.space, at);
-    if (const std::string why = problem(cta, targets[lane], at, total); !why.empty())
-      return cta.fault(warp, LaneMask{1} << lane, d, "memory",
-                       fmt::format("{} loads from a bad address: {}", thread_name(warp, lane), why),
-                       "check the index arithmetic against the sizes in the launch file");
+  std::array<uint64_t, warp_size> address;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t full = warp.regs.get(base, lane) + static_cast<uint64_t>(d.offsets[0]);
+    address[lane] = d.space == AddressSpace::shared ? full & 0xffffffff : full;
+    out.at[lane] = resolve(cta, d.space, address[lane]);
+    const Target::Where where = out.at[lane].where;
+    if (where == Target::Where::shared || where == Target::Where::global) out.visible |= LaneMask{1} << lane;
   }
-  if (targets[static_cast<size_t>(std::countr_zero(lanes))].where != Target::Where::param) {
-    for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
-      Accesses a;
-      for (unsigned lane = 0; lane < warp_size; ++lane) {
-        if (((s.lanes & lanes) >> lane & 1) == 0) continue;
-        const Target& t = targets[lane];
-        if (t.where == Target::Where::shared) a.shared.push_back({t.offset, t.offset + total, 0, 1});
-        if (t.where == Target::Where::global)
-          a.global[t.buffer].push_back({t.offset, t.offset + total, 0, 1});
+  if (all_plain_shared(cta, out, lanes, total)) return Step::next;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (const std::string why = problem(cta, out.at[lane], address[lane], total); !why.empty())
+      return cta.fault(
+          warp, LaneMask{1} << lane, d, "memory",
+          fmt::format("{} {} {} bytes at a bad address: {}", thread_name(warp, lane), verb, total, why),
+          "check the index arithmetic against the sizes in the launch file");
+  }
+  return Step::next;
+}
+
+/// Records what the lanes touch: for each strand one access of shared memory and one of each buffer.
+void record(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, bool write) {
+  if (targets.visible == 0) return;
+  const uint64_t total = uint64_t{d.bytes} * d.vector;
+  std::vector<ByteRange> ranges;
+  ranges.reserve(warp_size);
+  for (const Strand& s : cta.strands_of(warp, targets.visible, d.index)) {
+    for (LaneMask rest = s.lanes; rest != 0;) {
+      // The lanes that go where the first of the rest goes.
+      const Target& first = targets.at[static_cast<size_t>(std::countr_zero(rest))];
+      ranges.clear();
+      for (LaneMask look = rest; look != 0; look &= look - 1) {
+        const int lane = std::countr_zero(look);
+        const Target& t = targets.at[static_cast<size_t>(lane)];
+        if (t.where != first.where || t.buffer != first.buffer) continue;
+        rest &= ~(LaneMask{1} << lane);
+        if (!ranges.empty() && ranges.back().end == t.offset)
+          ranges.back().end += total;
+        else if (ranges.empty() || ranges.back().begin != t.offset || ranges.back().end != t.offset + total)
+          ranges.push_back({t.offset, t.offset + total, 0, 1});
       }
-      record(cta, s.agent, d, a, false);
+      normalise(ranges);
+      const bool shared = first.where == Target::Where::shared;
+      const uint32_t footprint =
+          cta.recorder.footprint(shared ? Space::shared : Space::global, shared ? 0 : first.buffer, ranges);
+      Event& e = cta.recorder.add(EventKind::access, s.agent, d.index);
+      e.footprint = footprint;
+      if (write) e.flags = Event::write;
     }
   }
-  ByteRun run;
+}
+
+void read_target(const Cta& cta, const Warp& warp, const Target& t, unsigned lane, uint64_t bytes,
+                 ByteRun& run) {
+  switch (t.where) {
+    case Target::Where::shared:
+      cta.shared.read(t.offset, bytes, run);
+      break;
+    case Target::Where::global:
+      cta.global.read(t.buffer, t.offset, bytes, run, 0);
+      break;
+    case Target::Where::local:
+      warp.local[lane].read(t.offset, bytes, run);
+      break;
+    case Target::Where::param:
+      for (uint64_t i = 0; i < bytes; ++i) {
+        run.value[i] = static_cast<uint8_t>(cta.program.params[t.offset + i]);
+        run.known[i] = cta.program.params_known[t.offset + i];
+        // The bytes of a tensor map are the driver's: the same in every launch of this program.
+        if (cta.provenance() && run.known[i] == 0) run.cells[i] = hash_number(35, t.offset + i);
+      }
+      break;
+    case Target::Where::nowhere:
+      break;
+  }
+}
+
+/// One element of a vector load into its register, of one lane or (`everywhere`) of all.
+void load_element(Cta& cta, Warp& warp, const Decoded& d, unsigned v, unsigned lane, bool everywhere,
+                  const ByteRun& run) {
+  const uint32_t to = d.dst[v];
+  if (to == Decoded::none) return;
+  uint64_t value = 0;
+  bool known = true;
+  for (unsigned i = 0; i < d.bytes; ++i) {
+    value |= uint64_t{run.value[v * d.bytes + i]} << (8 * i);
+    known = known && run.known[v * d.bytes + i] != 0;
+  }
+  const LaneMask lanes = everywhere ? all_lanes : LaneMask{1} << lane;
+  if (known) {
+    warp.regs.set_lanes(to, lanes, d.is_signed ? sign_extend(value, d.bytes, d.dst_bits[v]) : value);
+    return;
+  }
+  warp.regs.forget(to, lanes);
+  if (!cta.provenance()) return;
+  Cells& cells = warp.regs.cells(to, lane);
+  for (unsigned i = 0; i < cells.size(); ++i) {
+    const size_t at = v * d.bytes + i;
+    cells[i] = i >= d.bytes    ? hash_constant_byte(0)
+               : run.known[at] ? hash_constant_byte(run.value[at])
+                               : run.cells[at];
+  }
+}
+
+}  // namespace
+
+Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  LaneTargets targets;  // destinations may hold the address: every lane is resolved first
+  if (const Step step = resolve_lanes(cta, warp, d, lanes, "loads", targets); step != Step::next) return step;
+  record(cta, warp, d, targets, false);
+  const uint64_t total = uint64_t{d.bytes} * d.vector;
+  ByteRun& run = cta.scratch;
   run.resize(total, cta.provenance());
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    const Target& t = targets[lane];
-    switch (t.where) {
-      case Target::Where::shared:
-        cta.shared.read(t.offset, total, run);
-        break;
-      case Target::Where::global:
-        cta.global.read(t.buffer, t.offset, total, run, 0);
-        break;
-      case Target::Where::local:
-        warp.local[lane].read(t.offset, total, run);
-        break;
-      case Target::Where::param:
-        for (uint64_t i = 0; i < total; ++i) {
-          run.value[i] = static_cast<uint8_t>(cta.program.params[t.offset + i]);
-          run.known[i] = cta.program.params_known[t.offset + i];
-        }
-        break;
-      case Target::Where::nowhere:
-        break;
-    }
-    for (unsigned v = 0; v < d.vector; ++v) {
-      const uint32_t to = d.dst[v];
-      if (to == Decoded::none) continue;
-      uint64_t value = 0;
-      bool known = true;
-      for (unsigned i = 0; i < d.bytes; ++i) {
-        value |= uint64_t{run.value[v * d.bytes + i]} << (8 * i);
-        known = known && run.known[v * d.bytes + i] != 0;
-      }
-      if (known) {
-        warp.regs.set(to, lane, d.is_signed ? sign_extend(value, d.bytes, d.dst_bits[v]) : value);
-        continue;
-      }
-      warp.regs.forget(to, LaneMask{1} << lane);
-      if (!cta.provenance()) continue;
-      Cells& cells = warp.regs.cells(to, lane);
-      for (unsigned i = 0; i < cells.size(); ++i) {
-        const size_t at = v * d.bytes + i;
-        cells[i] = i >= d.bytes    ? hash_constant_byte(0)
-                   : run.known[at] ? hash_constant_byte(run.value[at])
-                                   : run.cells[at];
-      }
-    }
+  const bool everywhere = lanes == all_lanes && !cta.provenance() && warp.regs.uniform(d.src[0]) &&
+                          targets.at[0].where != Target::Where::local;
+  for (LaneMask rest = everywhere ? 1u : lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    read_target(cta, warp, targets.at[lane], lane, total, run);
+    for (unsigned v = 0; v < d.vector; ++v) load_element(cta, warp, d, v, lane, everywhere, run);
   }
   return Step::next;
 }
 
 Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  const uint32_t base = d.src[0];
-  if ((warp.regs.known(base) & lanes) != lanes)
-    return cta.unknown(d,
-                       fmt::format("the address of '{}' depends on a value that this launch does not give",
-                                   d.text->mnemonic),
-                       "give the buffer it was loaded from `control_data = true` and its values");
-  const uint64_t total = uint64_t{d.bytes} * d.vector;
-  std::array<Target, warp_size> targets;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
-    const uint64_t address = warp.regs.get(base, lane) + static_cast<uint64_t>(d.offsets[0]);
-    const uint64_t at = d.space == AddressSpace::shared ? address & 0xffffffff : address;
-    targets[lane] = resolve(cta, d.space, at);
-    if (const std::string why = problem(cta, targets[lane], at, total); !why.empty())
+  LaneTargets targets;
+  if (const Step step = resolve_lanes(cta, warp, d, lanes, "stores", targets); step != Step::next)
+    return step;
+  for (LaneMask rest = lanes & ~targets.visible; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (targets.at[lane].where == Target::Where::param)
       return cta.fault(warp, LaneMask{1} << lane, d, "memory",
-                       fmt::format("{} stores to a bad address: {}", thread_name(warp, lane), why),
-                       "check the index arithmetic against the sizes in the launch file");
-    if (targets[lane].where == Target::Where::param)
-      return cta.fault(warp, LaneMask{1} << lane, d, "memory", "a store to a kernel parameter",
+                       fmt::format("{} stores to a kernel parameter", thread_name(warp, lane)),
                        "parameters are constant");
   }
-  for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
-    Accesses a;
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      if (((s.lanes & lanes) >> lane & 1) == 0) continue;
-      const Target& t = targets[lane];
-      if (t.where == Target::Where::shared) a.shared.push_back({t.offset, t.offset + total, 0, 1});
-      if (t.where == Target::Where::global) a.global[t.buffer].push_back({t.offset, t.offset + total, 0, 1});
-    }
-    record(cta, s.agent, d, a, true);
-  }
-  ByteRun run;
+  record(cta, warp, d, targets, true);
+  const uint64_t total = uint64_t{d.bytes} * d.vector;
+  ByteRun& run = cta.scratch;
   run.resize(total, cta.provenance());
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((lanes >> lane) & 1) == 0) continue;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     for (unsigned v = 0; v < d.vector; ++v) {
       const uint32_t from = d.src[1 + v];
       const bool known = warp.regs.known(from, lane);
+      const uint64_t value = warp.regs.get(from, lane);
       for (unsigned i = 0; i < d.bytes; ++i) {
         const size_t at = v * d.bytes + i;
-        run.value[at] = static_cast<uint8_t>(warp.regs.get(from, lane) >> (8 * i));
+        run.value[at] = static_cast<uint8_t>(value >> (8 * i));
         run.known[at] = known ? 1 : 0;
         if (cta.provenance() && !known) run.cells[at] = warp.regs.cells(from, lane)[i];
       }
     }
-    const Target& t = targets[lane];
-    switch (t.where) {
-      case Target::Where::shared:
-        cta.shared.write(t.offset, 0, total, run);
-        break;
-      case Target::Where::global:
-        cta.global.write(t.buffer, t.offset, total, run, 0);
-        break;
-      case Target::Where::local:
-        warp.local[lane].write(t.offset, 0, total, run);
-        break;
-      case Target::Where::param:
-      case Target::Where::nowhere:
-        break;
-    }
+    const Target& t = targets.at[lane];
+    if (t.where == Target::Where::shared)
+      cta.shared.write(t.offset, 0, total, run);
+    else if (t.where == Target::Where::local)
+      warp.local[lane].write(t.offset, 0, total, run);
+    else if (t.where == Target::Where::global)
+      cta.write_global(t.buffer, t.offset, total, run, 0, d.index);
   }
   return Step::next;
 }

@@ -20,31 +20,37 @@ WarpGroup& group_of(Cta& cta, const Warp& warp) {
   return g;
 }
 
-void mark_in_flight(Warp& warp, const std::vector<uint32_t>& regs, uint64_t group) {
-  for (uint32_t r : regs) {
-    if (r == Decoded::none) continue;
-    if (warp.in_flight[r] == 0) ++warp.in_flight_count;
-    warp.in_flight[r] = group;
-  }
+/// All four warps of the group, with all lanes, execute what is .sync.aligned for the warp group (WG6).
+/// Nothing = go on.
+std::optional<Step> not_a_warp_group(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);
+  if (lanes == all_lanes && warp.index / 4u * 4u + 4 <= cta.warps.size()) return std::nullopt;
+  return cta.fault(warp, lanes, d, "WG6",
+                   fmt::format("'{}' needs four full warps, of which the first has a number divisible by 4; "
+                               "warp {} executes it with lanes 0x{:08x} in a CTA of {} warps",
+                               d.text->mnemonic, warp.index, lanes, cta.warps.size()),
+                   "execute it with whole warp groups only");
 }
 
-/// First thing that is wrong with a descriptor, or empty.
-std::string descriptor_problem(const Cta& cta, uint64_t descriptor, uint32_t rows, uint32_t row_bytes) {
-  const OperandView v = decode_descriptor(descriptor);
-  if (v.base_offset != 0) return "a matrix base offset, which the simulator has no model of";
-  const std::vector<ByteRange> ranges = operand_ranges(v, rows, row_bytes);
-  if (ranges.front().begin < AddressMap::shared_static_base ||
-      !cta.shared.contains(ranges.back().begin, ranges.back().end - ranges.back().begin))
-    return fmt::format("an operand at shared 0x{:x} to 0x{:x}, outside shared memory", ranges.front().begin,
-                       ranges.back().end);
-  return {};
+/// A fragment that another operation in flight writes, or an accumulator that one still reads as A (WG3).
+/// Accumulating on results in flight is what the instruction is for; so is reading A registers twice.
+bool touches_in_flight(const Warp& warp, const Decoded& d, uint64_t& group) {
+  if (warp.in_flight.empty()) return false;
+  group = 0;
+  auto look = [&](uint32_t reg, bool as_result) {
+    const InFlight use = warp.in_flight.of(reg);
+    if (use.group != 0 && use.is_result != as_result) group = std::max(group, use.group);
+  };
+  for (uint32_t r : d.dst) look(r, true);
+  for (size_t i = 0; d.variant == 1 && i < 4; ++i) look(d.src[i], false);
+  return group != 0;
 }
 
 }  // namespace
 
 // Sources: A descriptor (or four A registers), B descriptor, scale-d.
 Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (!cta.converged(warp, lanes) || lanes != all_lanes) return cta.wait_for_lanes(warp, lanes);  // WG6
+  if (auto step = not_a_warp_group(cta, warp, d, lanes)) return *step;
   WarpGroup& group = group_of(cta, warp);
   const uint32_t w = warp.index % 4;
   const bool a_in_registers = d.variant == 1;
@@ -60,10 +66,12 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const uint64_t number = group.issued[w];
   const uint64_t bulk_group = group.committed[w] + 1;
   if (number == group.ops.size()) {
-    for (const auto& [descriptor, rows] : {std::pair{a, 64u}, std::pair{b, d.shape[1]}}) {
-      if (descriptor == 0 && a_in_registers) continue;
-      if (const std::string why = descriptor_problem(cta, descriptor, rows, d.shape[2] * 2); !why.empty())
-        return cta.fault(warp, lanes, d, "WG2", fmt::format("'{}' has {}", d.text->mnemonic, why),
+    for (const bool is_b : {false, true}) {
+      if (!is_b && a_in_registers) continue;
+      const OperandFootprint& operand =
+          operand_footprint(cta, is_b ? b : a, is_b ? d.shape[1] : 64, d.shape[2] * 2);
+      if (!operand.problem.empty())
+        return cta.fault(warp, lanes, d, "WG2", fmt::format("'{}' has {}", d.text->mnemonic, operand.problem),
                          "check the descriptor: start address >> 4, stride >> 4, swizzle mode");
     }
     AsyncOp op;
@@ -85,8 +93,9 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     cta.recorder.add(EventKind::async_issue, s.agent, d.index).object = op.op;
     cta.recorder.trace().ops[op.op].issuer = s.agent;
   }
-  mark_in_flight(warp, d.dst, bulk_group);
-  if (a_in_registers) mark_in_flight(warp, {d.src.begin(), d.src.begin() + 4}, bulk_group);
+  if (uint64_t pending = 0; touches_in_flight(warp, d, pending)) cta.hazard(warp, lanes, d, pending);
+  for (uint32_t r : d.dst) warp.in_flight.mark(r, {bulk_group, true});
+  for (size_t i = 0; a_in_registers && i < 4; ++i) warp.in_flight.mark(d.src[i], {bulk_group, false});
   ++group.issued[w];
   ++op.warps_issued;
   cta.run_ready_matrix_ops(group);
@@ -100,12 +109,12 @@ void Cta::run_ready_matrix_ops(WarpGroup& group) {
   }
 }
 
-Step exec_wgmma_fence(Cta& cta, Warp& warp, const Decoded&, LaneMask lanes) {
-  return cta.converged(warp, lanes) ? Step::next : cta.wait_for_lanes(warp, lanes);
+Step exec_wgmma_fence(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  return not_a_warp_group(cta, warp, d, lanes).value_or(Step::next);
 }
 
 Step exec_wgmma_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);
+  if (auto step = not_a_warp_group(cta, warp, d, lanes)) return *step;
   WarpGroup& group = group_of(cta, warp);
   const uint64_t number = ++group.committed[warp.index % 4];
   for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
@@ -117,7 +126,7 @@ Step exec_wgmma_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 Step exec_wgmma_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);
+  if (auto step = not_a_warp_group(cta, warp, d, lanes)) return *step;
   WarpGroup& group = group_of(cta, warp);
   const uint64_t newest = warp.regs.get(d.src[0], 0);
   const uint64_t committed = group.committed[warp.index % 4];
@@ -133,12 +142,7 @@ Step exec_wgmma_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     e.object = group.queue;
     e.generation = covered;
   }
-  if (warp.in_flight_count != 0)
-    for (uint64_t& g : warp.in_flight)
-      if (g != 0 && g <= covered) {
-        g = 0;
-        --warp.in_flight_count;
-      }
+  warp.in_flight.release(covered);
   return Step::next;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sim/handlers.h"
 #include "sim/numerics/tensor_core.h"
@@ -70,6 +71,7 @@ Reading read_memory(const ptx::Instruction& i, Decoded& d) {
       d.vector = static_cast<uint8_t>(x[1] - '0');
   }
   if (!memory_type(i, d)) return fmt::format("type '.{}'", i.modifiers.back());
+  if (d.bytes * d.vector > 32) return std::string("more than 32 bytes at once");
   d.space = space_of(i);
   return fine;
 }
@@ -80,32 +82,55 @@ Reading read_load(const ptx::Instruction& i, Decoded& d) {
 }
 Reading read_store(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_store;
+  if (has(i, "const") || d.space == AddressSpace::param) return std::string("a store to constant memory");
   return read_memory(i, d);
 }
 
+/// Width in bytes of a type like "b32"; 0 if there is none.
+uint8_t type_bytes(std::string_view type) {
+  static constexpr std::array<std::pair<std::string_view, uint8_t>, 13> widths = {{{"b8", 1},
+                                                                                   {"u8", 1},
+                                                                                   {"s8", 1},
+                                                                                   {"b16", 2},
+                                                                                   {"u16", 2},
+                                                                                   {"s16", 2},
+                                                                                   {"b32", 4},
+                                                                                   {"u32", 4},
+                                                                                   {"s32", 4},
+                                                                                   {"f32", 4},
+                                                                                   {"b64", 8},
+                                                                                   {"u64", 8},
+                                                                                   {"s64", 8}}};
+  if (type == "f64") return 8;
+  for (const auto& [name, bytes] : widths)
+    if (name == type) return bytes;
+  return 0;
+}
+
+bool is_vector(const ptx::Operand& o) { return o.kind == ptx::OperandKind::vector && o.elements.size() > 1; }
+
 Reading read_move(const ptx::Instruction& i, Decoded& d) {
-  const bool from_vector = i.operands.size() == 2 && i.operands[1].kind == ptx::OperandKind::vector;
-  const bool to_vector = i.operands.size() == 2 && i.operands[0].kind == ptx::OperandKind::vector;
   const std::string& t = i.modifiers.back();
-  if (i.modifiers.size() != 2) return fmt::format("modifiers '{}'", i.mnemonic);
-  if (t == "b128") return std::string("type '.b128'");
+  if (i.modifiers.size() != 2) return std::string("its modifiers");
+  d.bytes = type_bytes(t);
+  if (d.bytes == 0 && t != "pred") return fmt::format("type '.{}'", t);
+  d.run = exec_move;
+  if (i.operands.size() != 2) return fine;  // refused with its operands
+  const bool from_vector = is_vector(i.operands[1]), to_vector = is_vector(i.operands[0]);
+  if (!from_vector && !to_vector) return fine;
   if (from_vector && to_vector) return std::string("a move between two vectors");
-  d.run = from_vector && d.src.size() > 1 ? exec_pack
-          : to_vector && d.dst.size() > 1 ? exec_unpack
-                                          : exec_move;
-  if (d.run == exec_unpack) {
-    const unsigned bits = static_cast<unsigned>(std::strtoul(t.c_str() + 1, nullptr, 10));
-    d.bytes = static_cast<uint8_t>(bits / 8 / d.dst.size());
-    if (d.bytes == 0) return std::string("parts narrower than a byte");
-  }
-  if (d.run == exec_pack && d.dst_bits[0] / 8 < d.src.size())
-    return std::string("parts narrower than a byte");
+  const size_t parts = i.operands[from_vector ? 1 : 0].elements.size();
+  if (parts > d.bytes || d.bytes % parts != 0) return std::string("parts narrower than a byte");
+  d.run = from_vector ? exec_pack : exec_unpack;
+  d.vector = static_cast<uint8_t>(parts);
+  d.bytes = static_cast<uint8_t>(d.bytes / parts);
   return fine;
 }
 
-Reading read_select(const ptx::Instruction&, Decoded& d) {
+Reading read_select(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_select;
-  return fine;
+  d.bytes = type_bytes(i.modifiers.back());
+  return d.bytes != 0 && i.modifiers.size() == 2 ? fine : Reading("its modifiers");
 }
 
 Reading read_cvta(const ptx::Instruction& i, Decoded& d) {
@@ -120,6 +145,11 @@ Reading read_cvta(const ptx::Instruction& i, Decoded& d) {
 Reading read_branch(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_branch;
   return only(i, {"uni"}) ? fine : Reading("its modifiers");
+}
+Reading read_indexed_branch(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_branch_indexed;
+  if (i.branch_targets.empty()) return std::string("no list of targets");
+  return only(i, {"idx", "uni"}) && has(i, "idx") ? fine : Reading("its modifiers");
 }
 Reading read_exit(const ptx::Instruction&, Decoded& d) {
   d.run = exec_exit;
@@ -168,6 +198,8 @@ Reading read_bar(const ptx::Instruction& i, Decoded& d) {
   if (!only(i, {"sync", "arrive", "aligned", "cta"})) return std::string("its modifiers");
   d.run = exec_named_barrier;
   d.variant = has(i, "arrive") ? 1 : 0;
+  if (has(i, "arrive") == has(i, "sync")) return std::string("its modifiers");
+  if (d.variant == 1 && i.operands.size() < 2) return std::string("an arrive without a thread count (N1)");
   return fine;
 }
 
@@ -195,12 +227,19 @@ Reading read_fence(const ptx::Instruction& i, Decoded& d) {
 Reading read_setmaxnreg(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_setmaxnreg;
   d.variant = has(i, "inc") ? 1 : 0;
-  return only(i, {"inc", "dec", "sync", "aligned", "u32"}) ? fine : Reading("its modifiers");
+  if (!only(i, {"inc", "dec", "sync", "aligned", "u32"}) || has(i, "inc") == has(i, "dec"))
+    return std::string("its modifiers");
+  if (i.operands.size() == 1 && i.operands[0].kind == ptx::OperandKind::immediate) {
+    const uint64_t n = i.operands[0].immediate;
+    if (n < 24 || n > 256 || n % 8 != 0)
+      return std::string("a count that is no multiple of 8 in 24 to 256 (RG1)");
+  }
+  return fine;
 }
 
-Reading read_elect(const ptx::Instruction&, Decoded& d) {
+Reading read_elect(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_elect;
-  return d.dst.size() == 2 ? fine : Reading("a single destination");
+  return only(i, {"sync"}) && has(i, "sync") ? fine : Reading("its modifiers");
 }
 
 Reading read_shuffle(const ptx::Instruction& i, Decoded& d) {
@@ -230,6 +269,7 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
     return only(i, {"async", "bulk", "wait_group", "read"}) ? fine : Reading("its modifiers");
   }
   if (has(i, "prefetch")) return read_hint(i, d);
+  if (has(i, "reduce")) return std::string("reductions");
   if (has(i, "multicast::cluster")) return std::string("multicast to a cluster");
   if (!only(i, {"async", "bulk", "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "shared::cluster",
                 "shared::cta", "global", "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint"}))
@@ -245,6 +285,10 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
       if (m.size() == 2 && m[1] == 'd') d.shape[0] = static_cast<uint32_t>(m[0] - '0');
     const size_t needed = d.shape[0] + (is_load ? 3 : 2);
     if (d.shape[0] == 0 || d.src.size() < needed) return std::string("its operands");
+    for (const ptx::Operand& o : i.operands)
+      if (o.kind == ptx::OperandKind::address && o.elements.size() > 1 &&
+          o.elements[1].elements.size() != d.shape[0])
+        return fmt::format("{} coordinates", o.elements[1].elements.size());
     d.src.resize(needed);  // a cache policy behind them is a hint
   } else {
     const size_t needed = is_load ? 4 : 3;
@@ -264,7 +308,7 @@ Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
   if (verb == "fence") d.run = exec_wgmma_fence;
   if (verb == "commit_group") d.run = exec_wgmma_commit;
   if (verb == "wait_group") d.run = exec_wgmma_wait;
-  if (d.run != nullptr) return fine;
+  if (d.run != nullptr) return only(i, {verb, "sync", "aligned"}) ? fine : Reading("its modifiers");
   if (verb != "mma_async" || i.modifiers.size() != 8)
     return std::string("its modifiers (sparse and integer forms)");
   d.run = exec_wgmma;
@@ -282,6 +326,9 @@ Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
   if (d.dst.size() != d.shape[1] / 2) return std::string("this number of accumulators");
   d.variant = i.operands.size() > 1 && i.operands[1].kind == ptx::OperandKind::vector ? 1 : 0;
   const size_t scale_at = d.variant == 1 ? 5 : 2;
+  if (d.src.size() < scale_at + 1) return std::string("its operands");
+  if (d.variant == 1 && i.operands[1].elements.size() != 4)
+    return std::string("A in other than four registers");
   // scale-a, scale-b, trans-a (shared A only), trans-b are immediates.
   std::vector<int64_t> immediates;
   for (size_t o = 4; o < i.operands.size(); ++o) {
@@ -303,20 +350,34 @@ struct Family {
   Reading (*read)(const ptx::Instruction&, Decoded&);
 };
 
-constexpr std::array<Family, 26> families = {{
-    {"ld", read_load},           {"st", read_store},
-    {"mov", read_move},          {"selp", read_select},
-    {"cvta", read_cvta},         {"bra", read_branch},
-    {"ret", read_exit},          {"exit", read_exit},
-    {"trap", read_trap},         {"nanosleep", read_hint},
-    {"prefetch", read_hint},     {"prefetchu", read_hint},
-    {"discard", read_hint},      {"applypriority", read_hint},
-    {"mbarrier", read_mbarrier}, {"bar", read_bar},
-    {"barrier", read_bar},       {"fence", read_fence},
-    {"membar", read_fence},      {"setmaxnreg", read_setmaxnreg},
-    {"elect", read_elect},       {"shfl", read_shuffle},
-    {"vote", read_vote},         {"cp", read_cp},
-    {"wgmma", read_wgmma},       {"createpolicy", read_hint},
+constexpr std::array<Family, 27> families = {{
+    {"ld", read_load},
+    {"st", read_store},
+    {"mov", read_move},
+    {"selp", read_select},
+    {"cvta", read_cvta},
+    {"bra", read_branch},
+    {"brx", read_indexed_branch},
+    {"ret", read_exit},
+    {"exit", read_exit},
+    {"trap", read_trap},
+    {"nanosleep", read_hint},
+    {"prefetch", read_hint},
+    {"prefetchu", read_hint},
+    {"discard", read_hint},
+    {"applypriority", read_hint},
+    {"mbarrier", read_mbarrier},
+    {"bar", read_bar},
+    {"barrier", read_bar},
+    {"fence", read_fence},
+    {"membar", read_fence},
+    {"setmaxnreg", read_setmaxnreg},
+    {"elect", read_elect},
+    {"shfl", read_shuffle},
+    {"vote", read_vote},
+    {"cp", read_cp},
+    {"wgmma", read_wgmma},
+    {"createpolicy", read_hint},
 }};
 
 tl::unexpected<Error> not_implemented(const ptx::Instruction& i, const Program& program,

@@ -22,6 +22,7 @@ Step exec_nothing(Cta&, Warp&, const Decoded&, LaneMask);      // hints
 
 // exec_control.cc
 Step exec_branch(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_branch_indexed(Cta&, Warp&, const Decoded&, LaneMask);  // brx.idx
 Step exec_exit(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_trap(Cta&, Warp&, const Decoded&, LaneMask);
 

@@ -62,6 +62,9 @@ constexpr Hash128 hash_text(std::string_view text) {
 /// A byte with a known value is an expression too: a constant.
 constexpr Hash128 hash_constant_byte(uint8_t value) { return hash_number(1, value); }
 
+/// A byte that nobody wrote. It counts as foreign, so that nothing is proved from it.
+inline constexpr Hash128 undefined_byte{1, 0x756e64656669ULL};
+
 /// Byte `index` of a value of several bytes.
 constexpr Hash128 byte_of(Hash128 value, unsigned index) { return combine(value, hash_number(2, index)); }
 

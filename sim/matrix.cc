@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/matrix.h"
 
-#include <algorithm>
-#include <map>
+#include <fmt/format.h>
 
-#include "model/must.h"
+#include <algorithm>
+#include <utility>
+
 #include "sim/copy.h"
 #include "sim/cta.h"
 #include "sim/numerics/tensor_core.h"
@@ -40,6 +41,25 @@ std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, ui
     }
   normalise(ranges);
   return ranges;
+}
+
+const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, uint32_t row_bytes) {
+  const auto key = std::pair(descriptor, rows << 16 | row_bytes);  // descriptors repeat with the ring
+  auto [it, fresh] = cta.operand_footprints.try_emplace(key);
+  OperandFootprint& out = it->second;
+  if (!fresh) return out;
+  const OperandView view = decode_descriptor(descriptor);
+  if (view.base_offset != 0) {
+    out.problem = "a matrix base offset, which the simulator has no model of";
+    return out;
+  }
+  const std::vector<ByteRange> ranges = operand_ranges(view, rows, row_bytes);
+  const uint64_t begin = ranges.front().begin, end = ranges.back().end;
+  if (begin < AddressMap::shared_static_base || end > cta.shared.size())
+    out.problem = fmt::format("an operand at shared 0x{:x} to 0x{:x}, outside shared memory", begin, end);
+  else
+    out.footprint = cta.recorder.footprint(Space::shared, 0, ranges);
+  return out;
 }
 
 namespace {
@@ -142,6 +162,21 @@ std::vector<Hash128> gather_expressions(const Cta& cta, const OperandView& view,
   return out;
 }
 
+std::vector<Hash128> gather_register_expressions(const Cta& cta, uint32_t first_warp, const Decoded& d) {
+  std::vector<Hash128> out(64 * 16);
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t i = 0; i < 4; ++i)
+      for (uint32_t lane = 0; lane < warp_size; ++lane)
+        for (uint32_t half = 0; half < 2; ++half) {
+          const RegisterFile& regs = cta.warps[first_warp + w]->regs;
+          const Hash128 bytes[2] = {regs.byte(d.src[i], lane, 2 * half),
+                                    regs.byte(d.src[i], lane, 2 * half + 1)};
+          const ResultPlace p = a_register_place(w, lane, i, half);
+          out[p.row * 16 + p.column] = value_of(bytes);
+        }
+  return out;
+}
+
 Hash128 positive_zero() {
   const Hash128 bytes[2] = {hash_constant_byte(0), hash_constant_byte(0)};
   return value_of(bytes);
@@ -172,8 +207,8 @@ void log_step(SumLog& log, const WarpGroupOp& op, const Hash128* a, const Hash12
 void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
   const Decoded& d = *op.text;
   const uint32_t n = d.shape[1], k = d.shape[2];
-  must(d.variant == 0, "provenance of A in registers");
-  const std::vector<Hash128> a = gather_expressions(cta, decode_descriptor(op.a), 64, k);
+  const std::vector<Hash128> a = d.variant == 1 ? gather_register_expressions(cta, first_warp, d)
+                                                : gather_expressions(cta, decode_descriptor(op.a), 64, k);
   const std::vector<Hash128> b = gather_expressions(cta, decode_descriptor(op.b), n, k);
   const Hash128 zero = positive_zero();
   const Hash128 node = combine(hash_text(d.key), hash_number(30, d.negated));
@@ -232,19 +267,14 @@ void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
   const auto first_warp = static_cast<uint32_t>(&group - cta.groups.data()) * 4;
   const AgentId issuer = cta.recorder.trace().ops[op.op].issuer;
   const uint32_t row_bytes = d.shape[2] * 2;
-  auto reads = [&](const OperandView& view, uint32_t rows) {
+  auto reads = [&](uint64_t descriptor, uint32_t rows) {
+    const uint32_t footprint = operand_footprint(cta, descriptor, rows, row_bytes).footprint;
     Event& e = cta.recorder.add(EventKind::async_access, issuer, d.index);
     e.object = op.op;
-    // Descriptors repeat with the ring: their footprints are worked out once.
-    const uint64_t key = uint64_t{view.start} << 32 ^ uint64_t { view.stride_bytes } << 20 ^
-                         uint64_t { view.leading_bytes } << 4 ^ static_cast<uint64_t>(view.swizzle) ^
-                         uint64_t { rows } << 50;
-    auto [it, fresh] = cta.operand_footprints.try_emplace(key, 0u);
-    if (fresh) it->second = cta.recorder.footprint(Space::shared, 0, operand_ranges(view, rows, row_bytes));
-    e.footprint = it->second;
+    e.footprint = footprint;
   };
-  if (d.variant == 0) reads(decode_descriptor(op.a), 64);
-  reads(decode_descriptor(op.b), d.shape[1]);
+  if (d.variant == 0) reads(op.a, 64);
+  reads(op.b, d.shape[1]);
   switch (cta.options.domain) {
     case Domain::control:
       forget_results(cta, first_warp, d);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/launch/launch.h"
@@ -26,6 +27,15 @@ struct OperandView {
 };
 
 OperandView decode_descriptor(uint64_t descriptor);
+
+/// The part of a trace's footprints that one operand is, worked out once for each descriptor of a CTA.
+struct OperandFootprint {
+  uint32_t footprint = 0;  ///< valid if `problem` is empty
+  std::string problem;     ///< what is wrong with the descriptor
+};
+
+/// The footprint of `rows` rows of `row_bytes` bytes of the operand that a descriptor names.
+const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, uint32_t row_bytes);
 
 /// Byte ranges that `rows` rows of `row_bytes` bytes of an operand occupy, sorted and joined.
 std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, uint32_t row_bytes);

@@ -108,6 +108,9 @@ void GlobalMemory::read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun&
       std::memset(&out.known[at], 1, bytes);
     else
       std::memcpy(&out.known[at], &b.known[offset], bytes);
+    if (domain_ == Domain::provenance)  // such a buffer keeps values only
+      for (size_t i = 0; i < bytes; ++i)
+        if (out.known[at + i] == 0) out.cells[at + i] = undefined_byte;
     return;
   }
   for (size_t i = 0; i < bytes; ++i) {
@@ -125,6 +128,9 @@ void GlobalMemory::write(uint32_t buffer, uint64_t offset, size_t bytes, const B
   if (b.opaque) return;
   if (!b.leaves) {
     std::memcpy(&b.value[offset], &in.value[from], bytes);
+    // In the bits domain, kept only once something without defined bits was written.
+    if (b.known.empty() && std::memchr(&in.known[from], 0, bytes) != nullptr)
+      b.known.assign(b.value.size(), 1);
     if (!b.known.empty()) std::memcpy(&b.known[offset], &in.known[from], bytes);
     return;
   }

@@ -32,7 +32,7 @@ struct ByteRun {
 class WindowMemory {
  public:
   WindowMemory(uint64_t bytes, bool with_cells)
-      : value_(bytes), known_(bytes), cells_(with_cells ? bytes : 0) {}
+      : value_(bytes), known_(bytes), cells_(with_cells ? bytes : 0, undefined_byte) {}
 
   bool contains(uint64_t address, uint64_t bytes) const {
     return address <= value_.size() && bytes <= value_.size() - address;
@@ -91,7 +91,7 @@ class GlobalMemory {
     bool opaque = false;         // control domain, data not needed: every read is unknown, writes are dropped
     bool leaves = false;         // provenance domain: contents are leaves until written
     std::vector<uint8_t> value;  // empty if opaque or leaves
-    std::vector<uint8_t> known;  // control_data only: 0 where an unknown value was written
+    std::vector<uint8_t> known;  // 0 where an unknown value was written; empty: all known
     uint64_t element_bytes = 1, pitch = 1, columns = 1;
     std::vector<uint64_t> shape;
     int batch_axis = -1;

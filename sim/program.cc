@@ -12,6 +12,7 @@
 #include "model/ptx/parser.h"
 #include "sim/handlers.h"
 #include "sim/launch_run.h"
+#include "sim/operand_shapes.h"
 #include "sim/poll_loop.h"
 
 namespace turnstile::sim {
@@ -20,6 +21,9 @@ namespace {
 
 constexpr uint64_t shared_limit = 227 * 1024;  // what a CTA can have on sm_90, static and dynamic
 
+constexpr uint64_t local_limit = uint64_t{64} << 20;       // of all threads of a CTA
+constexpr uint64_t variables_limit = uint64_t{256} << 20;  // module scope, all together
+
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 class Builder {
@@ -27,6 +31,9 @@ class Builder {
   Builder(Program& program, const Launch& launch) : p_(program), launch_(launch), entry_(*program.entry) {}
 
   Result<void> build() {
+    if (launch_.threads() == 0 || launch_.threads() > 1024)
+      return fail(launch_.path, 0, 0,
+                  fmt::format("a block of {} threads; a CTA has 1 to 1024", launch_.threads()));
     p_.register_count = static_cast<uint32_t>(entry_.registers.size());
     for (const ptx::Register& r : entry_.registers) p_.register_bits.push_back(r.bits);
     if (auto r = place_variables(); !r) return r;
@@ -38,6 +45,10 @@ class Builder {
       p_.code.push_back(std::move(*d));
       p_.places.push_back(place(entry_.instructions[i]));
     }
+    if (uint64_t{p_.register_count} * ((launch_.threads() + 31) / 32) * 32 > Program::most_register_words)
+      return fail(p_.module.path, entry_.position.line, 0,
+                  fmt::format("entry '{}' declares {} registers for {} threads, more than one run holds",
+                              entry_.name, p_.register_count, launch_.threads()));
     if (p_.code.empty())
       return fail(p_.module.path, entry_.position.line, 0,
                   fmt::format("entry '{}' has no instructions", entry_.name));
@@ -64,7 +75,7 @@ class Builder {
 
   Result<void> place_variables() {
     uint64_t at = AddressMap::shared_static_base;
-    uint64_t dynamic_alignment = 16;
+    uint64_t dynamic_alignment = 16, variable_bytes = 0;
     std::vector<uint32_t> dynamic;
     for (uint32_t s = 0; s < entry_.symbols.size(); ++s) {
       const ptx::Symbol& symbol = entry_.symbols[s];
@@ -78,16 +89,32 @@ class Builder {
           at = round_up(at, std::max<uint64_t>(symbol.alignment, 1));
           address_[s] = at;
           at += symbol.bytes;
+          if (at > AddressMap::shared_static_base + shared_limit)
+            return fail(p_.module.path, symbol.position.line, symbol.position.column,
+                        fmt::format("static shared memory exceeds the {} bytes of a CTA on sm_90 with '{}'",
+                                    shared_limit, symbol.name));
           break;
         case ptx::StateSpace::local:
           p_.local_bytes = round_up(p_.local_bytes, std::max<uint64_t>(symbol.alignment, 1));
           address_[s] = p_.local_bytes;
           p_.local_bytes += symbol.bytes;
+          if (p_.local_bytes * launch_.threads() > local_limit || p_.local_bytes > local_limit)
+            return fail(
+                p_.module.path, symbol.position.line, symbol.position.column,
+                fmt::format("local memory of {} bytes a thread is more than one run holds", p_.local_bytes));
           break;
         case ptx::StateSpace::global:
         case ptx::StateSpace::constant: {
-          const auto number = static_cast<uint32_t>(launch_.buffers.size() + p_.variables.size());
-          address_[s] = AddressMap::buffer_base(number);
+          const uint64_t number = launch_.buffers.size() + p_.variables.size();
+          if (number >= AddressMap::most_buffers)
+            return fail(
+                p_.module.path, symbol.position.line, symbol.position.column,
+                fmt::format("more than {} buffers and module-scope variables", AddressMap::most_buffers));
+          variable_bytes += symbol.bytes;
+          if (symbol.bytes > variables_limit || variable_bytes > variables_limit)
+            return fail(p_.module.path, symbol.position.line, symbol.position.column,
+                        fmt::format("module-scope variables of more than {} bytes", variables_limit));
+          address_[s] = AddressMap::buffer_base(static_cast<uint32_t>(number));
           std::vector<std::byte> bytes = symbol.initial;
           bytes.resize(symbol.bytes);
           p_.variables.push_back(std::move(bytes));
@@ -103,7 +130,7 @@ class Builder {
     }
     p_.dynamic_shared_base = round_up(at, dynamic_alignment);
     for (uint32_t s : dynamic) address_[s] = p_.dynamic_shared_base;
-    p_.shared_bytes = p_.dynamic_shared_base + launch_.dynamic_shared_bytes;
+    p_.shared_bytes = p_.dynamic_shared_base + std::min(launch_.dynamic_shared_bytes, 2 * shared_limit);
     if (p_.shared_bytes - AddressMap::shared_static_base > shared_limit)
       return fail(launch_.path, 0, 0,
                   fmt::format("{} bytes of static and {} of dynamic shared memory exceed the {} bytes of a "
@@ -114,6 +141,10 @@ class Builder {
   }
 
   Result<void> bind_parameters() {
+    if (launch_.buffers.size() > AddressMap::most_buffers)
+      return fail(launch_.path, 0, 0,
+                  fmt::format("{} buffers; a launch has at most {}", launch_.buffers.size(),
+                              AddressMap::most_buffers));
     if (launch_.params.size() != entry_.parameter_count)
       return fail(launch_.path, 0, 0,
                   fmt::format("entry '{}' has {} parameters, [[params]] lists {}", entry_.name,
@@ -290,11 +321,12 @@ class Builder {
     for (size_t o = first_source; o < i.operands.size(); ++o) add_source(d, i.operands[o]);
     auto decoded = decode_form(i, p_, std::move(d));
     if (!decoded) return decoded;
-    narrow_decimal_floats(i, *decoded);
-    // Handlers index their operands without looking: a form that names too few is refused here.
-    if (const std::string why = missing_operands(*decoded); !why.empty())
+    if (const std::string why = operand_problem(*decoded, entry_); !why.empty())
       return fail(p_.module.path, i.position.line, i.position.column,
                   fmt::format("'{}' {}", i.mnemonic, why));
+    narrow_decimal_floats(i, *decoded);
+    decoded->is_move = decoded->run == exec_move;
+    decoded->is_wgmma = i.root() == "wgmma";
     return decoded;
   }
 
@@ -315,49 +347,6 @@ class Builder {
     }
   }
 
-  static std::string missing_operands(const Decoded& d) {
-    struct Need {
-      Handler run;
-      size_t sources, destinations, addresses;
-    };
-    const Need needs[] = {
-        {exec_move, 1, 1, 0},
-        {exec_pack, 2, 1, 0},
-        {exec_unpack, 1, 2, 0},
-        {exec_select, 3, 1, 0},
-        {exec_to_window, 1, 1, 0},
-        {exec_from_window, 1, 1, 0},
-        {exec_load, 1, d.vector, 1u},
-        {exec_store, 1u + d.vector, 0, 1},
-        {exec_mbarrier_init, 2, 0, 1},
-        {exec_mbarrier_inval, 1, 0, 1},
-        {exec_mbarrier_arrive, d.variant == 1 ? 2u : 1u, 0, 1},
-        {exec_mbarrier_expect, 2, 0, 1},
-        {exec_mbarrier_wait, 2, 1, 1},
-        {exec_named_barrier, 1, 0, 0},
-        {exec_setmaxnreg, 1, 0, 0},
-        {exec_elect, 1, 2, 0},
-        {exec_shuffle, 4, 1, 0},
-        {exec_vote, 2, 1, 0},
-        {exec_warp_sync, 1, 0, 0},
-        {exec_tensor_copy, 0, 0, d.variant == 0 ? 3u : 2u},
-        {exec_plain_copy, 0, 0, d.variant == 0 ? 3u : 2u},
-        {exec_bulk_wait, 1, 0, 0},
-        {exec_wgmma_wait, 1, 0, 0},
-        {exec_wgmma, d.variant == 1 ? 6u : 3u, 1, 0},
-    };
-    for (const Need& n : needs) {
-      if (n.run != d.run) continue;
-      if (d.src.size() < n.sources || d.dst.size() < n.destinations || d.offsets.size() < n.addresses)
-        return "has too few operands, or operands of another kind than expected";
-      if (n.destinations != 0 && d.run != exec_load && d.run != exec_elect && d.run != exec_unpack &&
-          d.run != exec_shuffle && d.run != exec_mbarrier_wait && d.run != exec_vote &&
-          d.dst[0] == Decoded::none)
-        return "has no register as destination";
-    }
-    return {};
-  }
-
   Program& p_;
   const Launch& launch_;
   const ptx::Entry& entry_;
@@ -374,14 +363,18 @@ void ProgramDeleter::operator()(Program* program) const { delete program; }
 Result<ProgramHandle> load_program(const Launch& launch) {
   auto module = ptx::parse_file(launch.kernel_path);
   if (!module) return tl::unexpected<Error>(module.error());
+  return build_program(std::move(*module), launch);
+}
+
+Result<ProgramHandle> build_program(ptx::Module module, const Launch& launch) {
   ProgramHandle program(new Program);
-  program->module = std::move(*module);
+  program->module = std::move(module);
   program->entry = program->module.find(launch.entry);
   if (program->entry == nullptr) {
     std::string names;
     for (const ptx::Entry& e : program->module.entries) names += (names.empty() ? "'" : ", '") + e.name + "'";
     return fail(launch.path, 0, 0,
-                fmt::format("{} has no entry '{}'; it has {}", launch.kernel_path, launch.entry,
+                fmt::format("{} has no entry '{}'; it has {}", program->module.path, launch.entry,
                             names.empty() ? "none" : names));
   }
   if (auto built = Builder(*program, launch).build(); !built) return tl::unexpected<Error>(built.error());

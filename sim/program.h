@@ -12,6 +12,7 @@
 #include "model/result.h"
 #include "model/trace.h"
 #include "sim/alu/pure.h"
+#include "sim/launch_run.h"
 #include "sim/register_file.h"
 
 namespace turnstile::sim {
@@ -54,6 +55,8 @@ struct Decoded {
   uint8_t vector = 1;
   bool is_signed = false;
   uint8_t variant = 0;
+  bool is_move = false;           ///< exec_move of a register: may be a rename (Cta::check_in_flight)
+  bool is_wgmma = false;          ///< looks after registers in flight itself
   uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
   std::string_view key;           ///< mnemonic family for provenance
 };
@@ -65,6 +68,7 @@ struct AddressMap {
   static constexpr uint64_t local_window = uint64_t{0x7e} << 40;
   static constexpr uint64_t param_window = uint64_t{0x7d} << 40;
   static constexpr uint64_t window_bytes = uint64_t{1} << 40;
+  static constexpr uint32_t most_buffers = 100;  ///< their windows stay below those above
   static constexpr uint64_t buffer_base(uint32_t buffer) { return (uint64_t{buffer} + 1) << 40; }
 };
 
@@ -76,6 +80,7 @@ struct Program {
   uint32_t register_count = 0;                             ///< declared plus constants plus specials
   std::vector<std::pair<uint32_t, uint64_t>> constants;    ///< register -> value, the same in every lane
   std::vector<std::pair<uint32_t, std::string>> specials;  ///< register -> special register name
+  static constexpr uint64_t most_register_words = uint64_t{1} << 25;  ///< of a CTA: registers times lanes
   std::vector<uint8_t> register_bits;
   uint64_t shared_bytes = 0;  ///< end of the shared window (static and dynamic)
   uint64_t dynamic_shared_base = 0;
@@ -88,6 +93,9 @@ struct Program {
   std::vector<std::string> variable_names;
   uint32_t registers_per_thread = 0;  ///< at entry; 0 if unknown
 };
+
+/// Decodes the kernel of a launch from PTX that is already parsed; load_program is this on the launch's file.
+Result<ProgramHandle> build_program(ptx::Module module, const Launch& launch);
 
 /// Finds the handler of an instruction: sim/forms.cc. Error: not implemented, with file, line and mnemonic.
 Result<Decoded> decode_form(const ptx::Instruction& instruction, const Program& program, Decoded base);

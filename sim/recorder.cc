@@ -72,7 +72,10 @@ uint32_t Recorder::add_op(const AsyncOp& op) {
 }
 
 void Recorder::unknown(uint32_t place, std::string message, std::string help) {
-  trace_.unknowns.push_back({place, std::move(message), std::move(help)});
+  // A loop meets the same reason again and again.
+  const bool told = std::any_of(trace_.unknowns.begin(), trace_.unknowns.end(),
+                                [&](const Unknown& u) { return u.place == place && u.message == message; });
+  if (!told) trace_.unknowns.push_back({place, std::move(message), std::move(help)});
 }
 
 void Recorder::fault(AgentId agent, uint32_t place, std::string rule, std::string message, std::string help) {
@@ -80,8 +83,8 @@ void Recorder::fault(AgentId agent, uint32_t place, std::string rule, std::strin
 }
 
 void normalise(std::vector<ByteRange>& ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  const auto before = [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(ranges.begin(), ranges.end(), before)) std::sort(ranges.begin(), ranges.end(), before);
   size_t kept = 0;
   for (const ByteRange& r : ranges) {
     if (kept != 0 && r.begin <= ranges[kept - 1].end)

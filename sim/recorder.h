@@ -31,6 +31,7 @@ class Recorder {
   uint32_t add_queue(const QueueInfo& info);
   uint32_t add_barrier(const BarrierInfo& info);
   uint32_t add_op(const AsyncOp& op);
+  /// Once for each place and message.
   void unknown(uint32_t place, std::string message, std::string help);
   void fault(AgentId agent, uint32_t place, std::string rule, std::string message, std::string help);
 

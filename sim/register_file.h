@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -28,7 +29,7 @@ class RegisterFile {
       : bits_(registers * warp_size),
         known_(registers),
         uniform_(registers),
-        cells_(with_cells ? registers * warp_size : 0) {}
+        cells_(with_cells ? registers * warp_size : 0, undefined_cells()) {}
 
   const uint64_t* lanes(uint32_t reg) const { return &bits_[size_t{reg} * warp_size]; }
   uint64_t* lanes(uint32_t reg) {
@@ -52,6 +53,22 @@ class RegisterFile {
     uniform_[reg] = 0;
     bits_[size_t{reg} * warp_size + lane] = value;
     known_[reg] |= LaneMask{1} << lane;
+  }
+  /// The same value in each of these lanes.
+  void set_lanes(uint32_t reg, LaneMask mask, uint64_t value) {
+    if (mask == all_lanes) return set_all(reg, value);
+    uint64_t* out = lanes(reg);
+    for (LaneMask rest = mask; rest != 0; rest &= rest - 1) out[std::countr_zero(rest)] = value;
+    known_[reg] |= mask;
+  }
+  /// Whether these lanes hold one and the same value; they must be known.
+  bool same_in(uint32_t reg, LaneMask mask) const {
+    if (uniform(reg) || mask == 0) return true;
+    const uint64_t* v = lanes(reg);
+    const uint64_t first = v[std::countr_zero(mask)];
+    for (LaneMask rest = mask; rest != 0; rest &= rest - 1)
+      if (v[std::countr_zero(rest)] != first) return false;
+    return true;
   }
   void set_known(uint32_t reg, LaneMask mask) { known_[reg] |= mask; }
   void forget(uint32_t reg, LaneMask mask) {
@@ -95,6 +112,12 @@ class RegisterFile {
   }
 
  private:
+  static Cells undefined_cells() {
+    Cells c;
+    c.fill(undefined_byte);
+    return c;
+  }
+
   std::vector<uint64_t> bits_;
   std::vector<LaneMask> known_;
   std::vector<uint8_t> uniform_;

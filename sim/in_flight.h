@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace turnstile::sim {
+
+/// How a wgmma that is not known to be complete uses a register (WG3).
+struct InFlight {
+  uint64_t group = 0;      ///< number of its group, from 1; 0: not in flight
+  bool is_result = false;  ///< accumulator; otherwise an A fragment, which is only read
+};
+
+/// The registers of one warp that pending wgmma groups read or write.
+class InFlightRegisters {
+ public:
+  explicit InFlightRegisters(size_t registers) : use_(registers) {}
+
+  bool empty() const { return marked_.empty(); }
+  const InFlight& of(uint32_t reg) const { return use_[reg]; }
+  void mark(uint32_t reg, InFlight use) {
+    if (use_[reg].group == 0) marked_.push_back(reg);
+    use_[reg] = use;
+  }
+  void clear(uint32_t reg) {
+    if (use_[reg].group == 0) return;
+    use_[reg] = {};
+    std::erase(marked_, reg);
+  }
+  /// All groups up to `group` are complete.
+  void release(uint64_t group) {
+    std::erase_if(marked_, [&](uint32_t reg) {
+      if (use_[reg].group > group) return false;
+      use_[reg] = {};
+      return true;
+    });
+  }
+
+ private:
+  std::vector<InFlight> use_;
+  std::vector<uint32_t> marked_;  ///< registers with a use, each once
+};
+
+}  // namespace turnstile::sim
