@@ -135,12 +135,18 @@ Diagnostic blocked_early(const Story& story, const Breach& breach) {
   d.facts.push_back(Names::phase(breach.generation - 1) + " completed, but nothing that " + who +
                     " has seen says so");
   size_t last = no_event;
+  bool same_bit = false;
   for (const History::Entry& entry : story.history.of(breach.object))
     if (entry.kind == History::Kind::wait && story.warp(entry.event) == story.trace.agents[b.agent.v].warp)
       last = entry.event;
   if (last != no_event && story.event(last).generation > 0) {
     d.sides.push_back(
         story.at(last, "its last wait there, for " + Names::phase(story.event(last).generation - 1)));
+    if (story.event(last).count == b.count && breach.generation == story.event(last).generation + 1) {
+      d.facts.push_back("it waited there with parity " + std::to_string(b.count) +
+                        " the last time too: its phase bit did not flip in between");
+      same_bit = true;
+    }
   } else {
     d.facts.push_back("it has never waited on " + barrier + " with success");
   }
@@ -151,9 +157,11 @@ Diagnostic blocked_early(const Story& story, const Breach& breach) {
   }
   d.facts.push_back(
       "a poll between two completions would have passed: whether this hangs depends on the schedule");
-  d.help = "wait for every phase of " + barrier +
-           " in turn, with the parity of the phase that is meant; "
-           "do not let the barrier go round twice before this warp has polled";
+  d.help = same_bit
+               ? "carry stage and phase on across tiles; flip the phase exactly when the stage wraps to 0"
+               : "wait for every phase of " + barrier +
+                     " in turn, with the parity of the phase that is meant; "
+                     "do not let the barrier go round twice before this warp has polled";
   return d;
 }
 

@@ -99,6 +99,9 @@ void explain_named(const Story& story, std::vector<Ranked>& out) {
   std::map<std::pair<NamedMisuse::Kind, uint32_t>, size_t> known;
   for (const NamedMisuse& m : story.seen.named) {
     const Event& e = story.event(m.event);
+    if (std::any_of(story.trace.faults.begin(), story.trace.faults.end(),
+                    [&](const Fault& f) { return f.place == e.place && f.rule.starts_with("N"); }))
+      continue;  // the execution stopped there and says so
     const auto [at, fresh] = known.try_emplace({m.kind, e.place}, out.size());
     if (!fresh) {
       ++out[at->second].diagnostic.occurrences;

@@ -37,7 +37,7 @@ void Registers::acquire(const Event& e) {
 
 void Registers::finish() {
   for (const Blocked& b : run_.trace.blocked)
-    if (b.on == Blocked::On::registers) request(run_.trace.agents[b.agent.v].warp, b.count);
+    if (b.on == Blocked::On::registers) return;  // a finding of its own (RG4)
   if (grants_.empty()) return;
   const uint64_t entry = run_.trace.registers_per_thread;
   if (entry == 0) {
