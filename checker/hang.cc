@@ -25,6 +25,7 @@ struct Wait {
   std::map<uint16_t, size_t> missing;  ///< warps that contributed earlier, and their last contribution
   bool guessed = false;                ///< `missing` comes from a sibling barrier
   bool bytes_missing = false;          ///< arrivals are in, bytes are not balanced
+  bool expect_only = false;            ///< bytes are expected by a warp that does not arrive
   bool untouched = false;              ///< an mbarrier that nobody ever contributed to
   uint32_t arrived = 0, expected = 0;  ///< arrivals; named barriers: threads
 };
@@ -79,6 +80,9 @@ class Hang {
         else
           w.missing[story_.warp(e.event)] = e.event;
       }
+      for (const History::Entry& e : story_.history.of(b.object))
+        w.expect_only |= e.kind == History::Kind::expect && e.generation == m.generation() &&
+                         !w.bytes_missing && !w.present.contains(story_.warp(e.event));
       for (uint16_t p : w.present) w.missing.erase(p);
       if (w.missing.empty() && !w.bytes_missing && !family(b.object).empty()) {
         for (uint32_t other = 0; other < trace_.barriers.size(); ++other)
@@ -146,7 +150,7 @@ class Hang {
                                           [&](const auto& m) { return ended_.contains(m.first); });
     const bool waits_for_blocked = boost::out_degree(i, graph_) > 0;
     if (trace_.blocked[i].on == On::registers) return 0;
-    if (w.bytes_missing) return 1;
+    if (w.bytes_missing || w.expect_only) return 1;
     if (all_ended) return 2;
     if (trace_.blocked[i].on == On::named_barrier && w.arrived > 0 &&
         (!waits_for_blocked || w.missing.empty()))
