@@ -86,6 +86,20 @@ Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
           {"seconds", {{"execute", outcome.execute_seconds}, {"check", outcome.check_seconds}}}};
 }
 
+Json answer_json(const CorpusAnswer& answer) {
+  Json set = Json::object();
+  for (const auto& [name, value] : answer.set) set[name] = value;
+  Json json = {{"vars", set},
+               {"must_be_clean", answer.must_be_clean},
+               {"got", answer.got()},
+               {"right", answer.right()},
+               {"reason", answer.reason},
+               {"seconds", answer.seconds}};
+  if (answer.finding_class)
+    json["where"] = {{"file", answer.where.file}, {"line", answer.where.line}, {"text", answer.text}};
+  return json;
+}
+
 Json match_json(const Match& match) {
   const golden::Comparison& c = match.comparison;
   Json json = {{"left", match.left},
@@ -178,6 +192,33 @@ std::string json_of_batch(const golden::RowQuestion& question, const golden::Row
         {"bits",
          {golden::bits_text(answer.type, answer.bits_a), golden::bits_text(answer.type, answer.bits_b)}},
         {"differing_elements", answer.differing_columns}};
+  return finished(document);
+}
+
+std::string json_of_corpus(const golden::Expectations& table, const std::vector<MutantAnswer>& mutants,
+                           const std::vector<CorpusAnswer>& clean, Exit exit) {
+  Json document = head("corpus", exit);
+  document["file"] = table.path;
+  document["mutants"] = Json::array();
+  for (size_t i = 0; i < mutants.size(); ++i) {  // an interrupted run has fewer answers than the table rows
+    const golden::Mutant& mutant = table.mutants[i];
+    Json also = Json::array();
+    for (const FindingClass c : mutant.other_classes) also.push_back(finding_class_name(c));
+    Json launches = Json::array();
+    for (const CorpusAnswer& answer : mutants[i].launches) launches.push_back(answer_json(answer));
+    document["mutants"].push_back({{"name", mutant.name},
+                                   {"fault", mutant.fault},
+                                   {"expected", finding_class_name(mutant.finding_class)},
+                                   {"or", also},
+                                   {"right", mutants[i].right()},
+                                   {"launches", launches}});
+  }
+  document["clean"] = Json::array();
+  for (size_t i = 0; i < clean.size(); ++i) {
+    Json json = answer_json(clean[i]);
+    json["name"] = table.clean[i].name;
+    document["clean"].push_back(std::move(json));
+  }
   return finished(document);
 }
 

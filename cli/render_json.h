@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/check_launch.h"
+#include "cli/corpus.h"
 #include "cli/golden_rows.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
@@ -20,6 +21,8 @@ std::string json_of_simulate(const Launch& launch, const golden::Prediction& pre
                              const std::vector<OutputSummary>& outputs, Exit exit);
 std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit);
 std::string json_of_batch(const golden::RowQuestion& question, const golden::RowAnswer& answer, Exit exit);
+std::string json_of_corpus(const golden::Expectations& table, const std::vector<MutantAnswer>& mutants,
+                           const std::vector<CorpusAnswer>& clean, Exit exit);
 std::string json_of_error(const std::string& verb, const Error& error);
 
 }  // namespace turnstile::cli

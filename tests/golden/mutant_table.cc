@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "golden/expectations.h"
 #include "model/files.h"
-#include "model/launch/toml_reader.h"
 
 // mutants.toml, the kernel's source and the committed PTX must tell the same story.
 
@@ -43,39 +44,67 @@ std::set<std::string> names_in_source(const std::string& source) {
   return names;
 }
 
-const std::set<std::string> kClasses = {"hang",      "race",     "proxy_fence",
-                                        "overtaken", "stale",    "barrier_protocol",
-                                        "resource",  "lifetime", "register_hazard"};
+std::vector<std::string> kernels_beside(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 }  // namespace
 
 TEST_CASE("every mutant of the GEMM is described, on lines that are unique, with its PTX beside it") {
   const std::string source = contents("gemm_bf16_hopper.cu");
-  const auto table = parse_toml(contents("mutants.toml"), "mutants.toml");
+  const auto table = golden::read_expectations(kFolder + "mutants.toml");
   REQUIRE(table);
   std::set<std::string> described;
-  for (const char* list : {"mutants", "batch_mutants"}) {
-    for (const TomlValue& mutant : table->find(list)->items) {
-      const std::string name = mutant.find("name")->text;
-      CAPTURE(name);
-      CHECK(described.insert(name).second);
-      CHECK(lines_with(source, mutant.find("line")->text) == 1);
-      if (const TomlValue* others = mutant.find("others")) {
-        for (const TomlValue& other : others->items) {
-          CAPTURE(other.text);
-          CHECK(lines_with(source, other.text) == 1);
-        }
-      }
-      if (const TomlValue* verdict = mutant.find("class")) {
-        CHECK(kClasses.contains(verdict->text));
-        for (const TomlValue& other : mutant.find("or")->items) CHECK(kClasses.contains(other.text));
-        CHECK(mutant.find("show") != nullptr);
-      }
-      CHECK(contents("mutants/" + name + ".ptx") != contents("gemm_bf16_hopper.ptx"));
+  const auto check_texts = [&](const std::string& name, const std::vector<std::string>& lines) {
+    CAPTURE(name);
+    for (const std::string& line : lines) {
+      CAPTURE(line);
+      CHECK(lines_with(source, line) == 1);
     }
+    CHECK(contents("mutants/" + name + ".ptx") != contents("gemm_bf16_hopper.ptx"));
+    described.insert(name);
+  };
+  for (const golden::Mutant& mutant : table->mutants) {
+    check_texts(mutant.name, {mutant.line});
+    check_texts(mutant.name, mutant.other_lines);
+    CHECK(std::filesystem::equivalent(mutant.kernel_path, kFolder + "mutants/" + mutant.name + ".ptx"));
   }
+  for (const golden::BatchMutant& mutant : table->batch_mutants) check_texts(mutant.name, {mutant.line});
   CHECK(described == names_in_source(source));
-  CHECK(table->find("mutants")->items.size() >= 16);
+  const std::vector<std::string> files = kernels_beside(kFolder + "mutants");
+  CHECK(std::vector<std::string>(described.begin(), described.end()) == files);
+}
+
+TEST_CASE("the table is as large as was promised: 16 mutants, and 12 launches that must be clean") {
+  const auto table = golden::read_expectations(kFolder + "mutants.toml");
+  REQUIRE(table);
+  CHECK(table->mutants.size() >= 16);
+  CHECK(table->clean.size() >= 12);
+  for (const golden::Mutant& mutant : table->mutants) {
+    CAPTURE(mutant.name);
+    CHECK(mutant.other_classes.size() <= 1);
+    CHECK(mutant.show.size() >= 2);
+    // A text that would match nearly any line proves nothing.
+    CHECK(mutant.line.size() >= 20);
+    for (const std::string& line : mutant.other_lines) CHECK(line.size() >= 20);
+  }
+  // The edges that the issue names, in k tiles of 64 columns with a ring of 4 stages.
+  std::set<int64_t> k_tiles;
+  bool more_tiles_than_ctas = false;
+  bool ragged[3] = {};
+  for (const golden::CleanLaunch& launch : table->clean) {
+    const int64_t m = launch.set.at("M"), n = launch.set.at("N"), k = launch.set.at("K");
+    k_tiles.insert((k + 63) / 64);
+    more_tiles_than_ctas |= (m + 127) / 128 * ((n + 255) / 256) > launch.set.at("sms");
+    ragged[0] |= m % 128 != 0, ragged[1] |= n % 256 != 0, ragged[2] |= k % 64 != 0;
+  }
+  for (const int64_t tiles : {0, 1, 4, 5, 9}) CHECK(k_tiles.contains(tiles));
+  CHECK(more_tiles_than_ctas);
+  for (const bool seen : ragged) CHECK(seen);
 }
 
 TEST_CASE("the committed PTX holds no path of the machine that made it") {
