@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <charconv>
 
 namespace turnstile::cli {

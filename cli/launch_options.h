@@ -9,6 +9,10 @@
 
 #include "model/launch/launch.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace turnstile::cli {
 
 /// The options that say which launch a verb is about; the same for all verbs.
