@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include "cli/terminal.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace turnstile::cli {
 
