@@ -138,7 +138,7 @@ bool Cta::run_warp(Warp& warp) {
       recorder.unknown(std::min(next->pc, last_place()),
                        steps > options.step_limit ? "the step limit was reached before the CTA ended"
                                                   : "the event limit was reached before the CTA ended",
-                       "a loop may never end; a larger limit (--steps) decides longer runs");
+                       "a loop may never end; a smaller case of the launch may decide it");
       recorder.trace().live_pollers.push_back(any_strand(warp, next->lanes));
       stopped_ = true;
       return true;

@@ -161,12 +161,11 @@ Step exec_move(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
     const uint64_t mask = width_mask(d.dst_bits[0]);
     const uint64_t* source = std::as_const(warp.regs).lanes(from);
     if (warp.regs.uniform(from)) {
-      warp.regs.set_lanes(to, lanes, (source[0] ^ (d.negated & 1)) & mask);
+      warp.regs.set_lanes(to, lanes, source[0] & mask);
       return Step::next;
     }
     uint64_t* target = warp.regs.lanes(to);
-    const uint64_t flip = d.negated & 1;
-    for_each_lane(lanes, [&](unsigned lane) { target[lane] = (source[lane] ^ flip) & mask; });
+    for_each_lane(lanes, [&](unsigned lane) { target[lane] = source[lane] & mask; });
     warp.regs.set_known(to, lanes);
     return Step::next;
   }

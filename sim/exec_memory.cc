@@ -53,6 +53,14 @@ bool within(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
+/// An address before a buffer lies at the end of the window below it. Empty: this one does not.
+std::string before_a_buffer(const Cta& cta, uint64_t address) {
+  const uint64_t next = address / AddressMap::window_bytes, offset = address % AddressMap::window_bytes;
+  if (offset < AddressMap::window_bytes / 2 || next >= cta.global.buffer_count()) return {};
+  return fmt::format("address 0x{:x} is {} bytes before buffer '{}'", address,
+                     AddressMap::window_bytes - offset, cta.recorder.trace().allocation_names[next]);
+}
+
 /// Checks one lane's access; empty = fine, else the fault text.
 std::string problem(const Cta& cta, const Target& t, uint64_t address, uint64_t bytes) {
   if (address % bytes != 0)
@@ -70,11 +78,7 @@ std::string problem(const Cta& cta, const Target& t, uint64_t address, uint64_t 
       return {};
     case Target::Where::global:
       if (within(t.offset, bytes, cta.global.bytes_of(t.buffer))) return {};
-      // An address before a buffer lies at the end of the window below it.
-      if (t.offset > AddressMap::window_bytes / 2 && t.buffer + 1 < cta.global.buffer_count())
-        return fmt::format("address 0x{:x} is {} bytes before buffer '{}'", address,
-                           AddressMap::window_bytes - t.offset,
-                           cta.recorder.trace().allocation_names[t.buffer + 1]);
+      if (std::string text = before_a_buffer(cta, address); !text.empty()) return text;
       return fmt::format("byte {} of buffer '{}' is beyond its {} bytes", t.offset,
                          cta.recorder.trace().allocation_names[t.buffer], cta.global.bytes_of(t.buffer));
     case Target::Where::local:
@@ -86,6 +90,7 @@ std::string problem(const Cta& cta, const Target& t, uint64_t address, uint64_t 
                  ? std::string()
                  : fmt::format("parameter offset {} is outside the parameter block", t.offset);
     case Target::Where::nowhere:
+      if (std::string text = before_a_buffer(cta, address); !text.empty()) return text;
       return fmt::format("address 0x{:x} is in no buffer of this launch", address);
   }
   return {};

@@ -4,7 +4,10 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "sim/cta.h"
 #include "sim/run_rows.h"
@@ -47,26 +50,77 @@ void add_shared_names(const Program& program, const Launch& launch, Trace& trace
   }
 }
 
-Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
-                           GlobalMemory& global, SumLog* log) {
-  RunResult result;
-  std::vector<uint32_t> ctas = options.ctas;
+namespace {
+
+/// Whether no value can pass from one CTA to another, so that they may run side by side: without data,
+/// nothing that is written to global memory can be read back.
+bool independent(const Program& program, const Launch& launch, const RunOptions& options) {
+  return options.domain == Domain::control && program.variables.empty() &&
+         std::none_of(launch.buffers.begin(), launch.buffers.end(),
+                      [](const Buffer& b) { return b.control_data; });
+}
+
+/// The CTAs to run, checked.
+Result<std::vector<uint32_t>> chosen_ctas(const Program& program, const Launch& launch,
+                                          const RunOptions& options) {
+  // A trace names every instruction: bound what all of them take together.
+  constexpr uint64_t most_ctas = 1'000'000, most_places = uint64_t{1} << 25;
   const uint64_t all = launch.cta_count();
-  if (ctas.empty()) {
-    if (all > 1'000'000)
-      return fail(launch.path, 0, 0,
-                  fmt::format("a grid of {} CTAs is more than one run executes; name some with --ctas", all));
-    for (uint32_t i = 0; i < all; ++i) ctas.push_back(i);
-  }
-  for (uint32_t number : ctas) {
+  const uint64_t wanted = options.ctas.empty() ? all : options.ctas.size();
+  if (wanted > most_ctas || wanted * program.places.size() > most_places)
+    return fail(
+        launch.path, 0, 0,
+        fmt::format("a grid of {} CTAs is more than one run executes; name some with --ctas", wanted));
+  std::vector<uint32_t> ctas = options.ctas;
+  for (uint32_t i = 0; options.ctas.empty() && i < all; ++i) ctas.push_back(i);
+  for (uint32_t number : ctas)
     if (number >= all)
       return fail(launch.path, 0, 0, fmt::format("CTA {} does not exist: the grid has {}", number, all));
+  return ctas;
+}
+
+}  // namespace
+
+Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
+                           GlobalMemory& global, SumLog* log) {
+  const Result<std::vector<uint32_t>> ctas = chosen_ctas(program, launch, options);
+  if (!ctas) return tl::unexpected<Error>(ctas.error());
+  RunResult result;
+  result.traces.resize(ctas->size());
+  std::vector<uint64_t> steps(ctas->size());
+  std::vector<std::vector<std::string>> not_predicted(ctas->size());
+  auto run_one = [&](size_t i) {
+    const uint32_t number = (*ctas)[i];
     const Dim3 position{number % launch.grid[0], number / launch.grid[0] % launch.grid[1],
-                        number / (launch.grid[0] * launch.grid[1])};
+                        number / launch.grid[0] / launch.grid[1]};
     Cta cta(program, launch, global, options, position);
     cta.sum_log = log;
-    result.traces.push_back(cta.run());
-    result.instructions += cta.steps;
+    result.traces[i] = cta.run();
+    steps[i] = cta.steps;
+    not_predicted[i] = std::move(cta.not_predicted);
+  };
+
+  constexpr size_t most_threads = 16;
+  const size_t threads =
+      log == nullptr && independent(program, launch, options)
+          ? std::min({size_t{std::thread::hardware_concurrency()}, most_threads, ctas->size()})
+          : 1;
+  if (threads <= 1) {
+    for (size_t i = 0; i < ctas->size(); ++i) run_one(i);
+  } else {
+    std::atomic<size_t> next = 0;
+    std::vector<std::jthread> workers;
+    for (size_t t = 0; t < threads; ++t)
+      workers.emplace_back([&] {
+        for (size_t i = next++; i < ctas->size(); i = next++) run_one(i);
+      });
+  }
+  for (size_t i = 0; i < ctas->size(); ++i) {
+    result.instructions += steps[i];
+    for (std::string& text : not_predicted[i])
+      if (std::find(result.not_predicted.begin(), result.not_predicted.end(), text) ==
+          result.not_predicted.end())
+        result.not_predicted.push_back(std::move(text));
   }
   return result;
 }
