@@ -82,7 +82,7 @@ Reading read_load(const ptx::Instruction& i, Decoded& d) {
 }
 Reading read_store(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_store;
-  if (has(i, "const") || d.space == AddressSpace::param) return std::string("a store to constant memory");
+  if (has(i, "const") || space_of(i) == AddressSpace::param) return std::string("a store to constant memory");
   return read_memory(i, d);
 }
 

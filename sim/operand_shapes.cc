@@ -46,7 +46,7 @@ constexpr Row rows[] = {
     {exec_store, "aS"},
     {exec_mbarrier_init, "as"},
     {exec_mbarrier_inval, "a"},
-    {exec_mbarrier_arrive, "Das?"},
+    {exec_mbarrier_arrive, "?"},
     {exec_mbarrier_expect, "as"},
     {exec_mbarrier_wait, "fass?"},  // a suspend time hint at the end (PG23)
     {exec_named_barrier, "ss?"},
@@ -74,6 +74,7 @@ std::optional<std::string> shape_of(const Decoded& d) {
     return shape;
   }
   if (d.run == exec_vote) return d.variant == 3 ? "Dps" : "fps";
+  if (d.run == exec_mbarrier_arrive) return d.variant == 1 ? "Das" : "Das?";
   if (d.run == exec_tensor_copy) return d.variant == 0 ? "atas?" : "tas?";
   if (d.run == exec_plain_copy) return d.variant == 0 ? "aasas?" : "aass?";
   if (d.run == exec_wgmma) return d.variant == 1 ? "wSspiii" : "wsspiiii";
