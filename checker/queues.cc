@@ -54,7 +54,10 @@ void Queues::issue(const Event& e) {
     meet(both + width, strand + width, in_flight_.stride() - width);
   }
   o.event = run_.now;
-  o.issues.push_back(run_.here(e.agent.v));
+  if (o.issue.value == 0)
+    o.issue = run_.here(e.agent.v);
+  else
+    o.more_issues.push_back(run_.here(e.agent.v));
   if (op.kind != AsyncOp::Kind::bulk_load) {
     Queue& q = queues_[op.queue];
     if (op.group == 0 || op.group > kMaxGroups) {
@@ -98,8 +101,10 @@ void Queues::retire(uint32_t op) {
 }
 
 bool Queues::issue_known(uint32_t op, const uint32_t* order) const {
-  const std::vector<Epoch>& issues = ops_[op].issues;
-  return std::any_of(issues.begin(), issues.end(), [&](Epoch e) { return knows(order, e); });
+  const Op& o = ops_[op];
+  if (o.issue.value == 0) return false;
+  return knows(order, o.issue) ||
+         std::any_of(o.more_issues.begin(), o.more_issues.end(), [&](Epoch e) { return knows(order, e); });
 }
 
 Epoch Queues::reads(uint32_t op) const {

@@ -37,8 +37,9 @@ class Queues {
   static constexpr uint32_t no_slot = 0xffffffff;
   struct Op {
     uint32_t slot = no_slot;
-    size_t event = no_event;    ///< last issue event
-    std::vector<Epoch> issues;  ///< one; wgmma: one a strand
+    size_t event = no_event;         ///< last issue event
+    Epoch issue;                     ///< of the first strand that issued it
+    std::vector<Epoch> more_issues;  ///< wgmma: of the others
   };
   struct Queue {
     std::vector<uint32_t> issued;  ///< causal clocks, width words a group, from group 1: what was known at

@@ -12,20 +12,13 @@ namespace turnstile::checker {
 
 Races::Races(RunState& run) : run_(run) {}
 
-bool Races::prepare() {
-  const Trace& trace = run_.trace;
-  const auto index = [](const Footprint& f) {
-    return uint64_t{f.allocation} << 1 | (f.space == Space::global ? 1 : 0);
-  };
-  std::unordered_map<uint64_t, bool>
-      written;  // an allocation that nobody writes has no races: most of global memory
-  for (const Event& e : trace.events)
-    if ((e.kind == EventKind::access || e.kind == EventKind::async_access) &&
-        (e.flags & (Event::write | Event::atomic)) != 0)
-      written[index(trace.footprints[e.footprint])] = true;
-  std::vector<bool> used(trace.footprints.size());
-  for (size_t f = 0; f < used.size(); ++f) used[f] = written.contains(index(trace.footprints[f]));
-  if (!regions_.build(trace, used)) return false;
+bool Races::prepare(const std::vector<Allocation>& written) {
+  const std::vector<Footprint>& footprints = run_.trace.footprints;
+  std::vector<bool> used(footprints.size());
+  for (size_t f = 0; f < used.size(); ++f)
+    used[f] = std::binary_search(written.begin(), written.end(),
+                                 Allocation{footprints[f].space, footprints[f].allocation});
+  if (!regions_.build(run_.trace, used)) return false;
   state_.resize(regions_.count());
   return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "checker/regions.h"
@@ -16,8 +17,11 @@ class Races {
  public:
   explicit Races(RunState& run);
 
-  /// Cuts memory into regions; false if there are too many.
-  bool prepare();
+  using Allocation = std::pair<Space, uint32_t>;
+
+  /// Cuts the allocations that somebody writes (sorted) into regions; false if there are too many. The others
+  /// have no races: most of global memory.
+  bool prepare(const std::vector<Allocation>& written);
 
   void generic(const Event& e);
   /// An access of operation `e.object`, with the knowledge of its issue.

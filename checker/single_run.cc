@@ -20,23 +20,32 @@ namespace turnstile::checker {
 
 namespace {
 
-Views views_of(const Trace& trace) {
-  bool shared = false, global = false;
-  for (const Event& e : trace.events)
-    if (e.kind == EventKind::fence_proxy_async)
-      shared |= e.has(Event::shared_space), global |= e.has(Event::global_space);
-  return Views(shared, global);
-}
+/// What has to be known before the first event, in one pass.
+struct Survey {
+  bool shared_fences = false, global_fences = false;
+  std::vector<uint32_t> named;             ///< named barriers that occur, sorted
+  std::vector<Races::Allocation> written;  ///< allocations that somebody writes, sorted
 
-std::vector<uint32_t> named_objects(const Trace& trace) {
-  std::vector<uint32_t> objects;
-  for (const Event& e : trace.events)
-    if (e.kind == EventKind::named_barrier_arrive || e.kind == EventKind::named_barrier_pass)
-      objects.push_back(e.object);
-  std::sort(objects.begin(), objects.end());
-  objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
-  return objects;
-}
+  explicit Survey(const Trace& trace) {
+    std::vector<bool> writes(trace.footprints.size());
+    for (const Event& e : trace.events) {
+      if (e.kind == EventKind::access || e.kind == EventKind::async_access) {
+        if ((e.flags & (Event::write | Event::atomic)) != 0) writes[e.footprint] = true;
+      } else if (e.kind == EventKind::fence_proxy_async) {
+        shared_fences |= e.has(Event::shared_space);
+        global_fences |= e.has(Event::global_space);
+      } else if (e.kind == EventKind::named_barrier_arrive || e.kind == EventKind::named_barrier_pass) {
+        if (named.empty() || named.back() != e.object) named.push_back(e.object);
+      }
+    }
+    for (size_t f = 0; f < writes.size(); ++f)
+      if (writes[f]) written.push_back({trace.footprints[f].space, trace.footprints[f].allocation});
+    std::sort(named.begin(), named.end());
+    named.erase(std::unique(named.begin(), named.end()), named.end());
+    std::sort(written.begin(), written.end());
+    written.erase(std::unique(written.begin(), written.end()), written.end());
+  }
+};
 
 /// Asked about a conflict between an operation that reads and something else: what the other side knew at
 /// `event`.
@@ -73,11 +82,22 @@ std::vector<IssueQuestion> issue_questions(const Trace& trace, const std::vector
 
 class SingleRun {
  public:
-  SingleRun(const Trace& trace, Observations& seen)
-      : SingleRun(trace, seen, named_objects(trace), views_of(trace)) {}
+  SingleRun(const Trace& trace, const Survey& survey, Observations& seen)
+      : state_(trace,
+               Lanes(trace.agents.size(), trace.barriers.size(), survey.named.size(), trace.queues.size()),
+               Views(survey.shared_fences, survey.global_fences), seen),
+        barriers_(state_),
+        named_(state_, survey.named),
+        queues_(state_),
+        races_(state_),
+        registers_(state_),
+        written_(survey.written),
+        last_load_(trace.barriers.size(), no_event) {
+    for (uint32_t a = 0; a < trace.agents.size(); ++a) state_.tick(a);
+  }
 
   void run() {
-    if (!races_.prepare()) {
+    if (!races_.prepare(written_)) {
       state_.seen.inconsistent = "the accesses cover more pieces of memory than the race check keeps";
       return;
     }
@@ -108,18 +128,6 @@ class SingleRun {
   }
 
  private:
-  SingleRun(const Trace& trace, Observations& seen, std::vector<uint32_t> named, const Views& views)
-      : state_(trace, Lanes(trace.agents.size(), trace.barriers.size(), named.size(), trace.queues.size()),
-               views, seen),
-        barriers_(state_),
-        named_(state_, std::move(named)),
-        queues_(state_),
-        races_(state_),
-        registers_(state_),
-        last_load_(trace.barriers.size(), no_event) {
-    for (uint32_t a = 0; a < trace.agents.size(); ++a) state_.tick(a);
-  }
-
   void step(const Event& e) {
     switch (e.kind) {
       case EventKind::fork:
@@ -261,6 +269,7 @@ class SingleRun {
   Queues queues_;
   Races races_;
   Registers registers_;
+  std::vector<Races::Allocation> written_;
   std::vector<size_t> last_load_;  ///< per barrier, event that issued its youngest copy
   std::vector<size_t> exits_;
 };
@@ -353,10 +362,11 @@ std::string trace_defect(const Trace& t) {
 Observations single_run(const Trace& trace) {
   Observations seen;
   check_structure(trace, seen);
-  SingleRun(trace, seen).run();
+  const Survey survey(trace);
+  SingleRun(trace, survey, seen).run();
   if (const auto questions = issue_questions(trace, seen.conflicts); !questions.empty()) {
     Observations again;
-    SingleRun(trace, again).answer(questions, seen.conflicts);
+    SingleRun(trace, survey, again).answer(questions, seen.conflicts);
   }
   return seen;
 }

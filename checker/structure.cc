@@ -20,18 +20,20 @@ struct Phase {
   std::vector<size_t> copies;
 };
 
-struct BarrierState {
-  Mbarrier machine;
-  Phase open;
-  std::vector<uint32_t> guards;  ///< barriers whose wait lets a copy to this barrier be issued: what a
-                                 ///< consumer arrives on to release
-};
-
 /// What a warp has taken from a barrier.
 struct Taken {
   uint64_t generation = 0;
   size_t wait = no_event;
   size_t release = no_event;
+};
+
+struct BarrierState {
+  Mbarrier machine;
+  Phase open;
+  std::vector<std::pair<uint32_t, Taken>> taken;  ///< by warp; few
+  std::vector<uint32_t> guarded;                  ///< barriers that this one guards
+  std::vector<uint32_t> guards;  ///< barriers whose wait lets a copy to this barrier be issued: what a
+                                 ///< consumer arrives on to release
 };
 
 class Structure {
@@ -52,21 +54,21 @@ class Structure {
 
  private:
   uint32_t warp(const Event& e) const { return trace_.agents[e.agent.v].warp; }
-  static uint64_t key(uint32_t warp, uint32_t barrier) { return uint64_t{warp} << 32 | barrier; }
 
   void find_guards() {
-    std::unordered_map<uint32_t, uint32_t> last_wait;
+    constexpr uint32_t none = 0xffffffff;
+    std::vector<uint32_t> last_wait(size_t{65536}, none);  // by warp
     for (const Event& e : trace_.events) {
       if (e.kind == EventKind::mbarrier_wait) last_wait[warp(e)] = e.object;
       if (e.kind != EventKind::async_issue || trace_.ops[e.object].kind != AsyncOp::Kind::bulk_load) continue;
-      const auto at = last_wait.find(warp(e));
+      const uint32_t wait = last_wait[warp(e)];
       const uint32_t b = trace_.ops[e.object].barrier;
-      if (at == last_wait.end() || at->second == b) continue;
+      if (wait == none || wait == b) continue;
       std::vector<uint32_t>& guards = barriers_[b].guards;
-      if (std::find(guards.begin(), guards.end(), at->second) == guards.end()) guards.push_back(at->second);
+      if (std::find(guards.begin(), guards.end(), wait) == guards.end()) guards.push_back(wait);
     }
     for (uint32_t b = 0; b < barriers_.size(); ++b)
-      for (uint32_t g : barriers_[b].guards) guarded_[g].push_back(b);
+      for (uint32_t g : barriers_[b].guards) barriers_[g].guarded.push_back(b);
   }
 
   void step(const Event& e, size_t i) {
@@ -122,18 +124,25 @@ class Structure {
 
   void arrive(const Event& e, size_t i) {
     BarrierState& b = barriers_[e.object];
-    if (const auto at = guarded_.find(e.object); at != guarded_.end())
-      for (uint32_t full : at->second)
-        if (const auto t = taken_.find(key(warp(e), full)); t != taken_.end()) t->second.release = i;
+    for (uint32_t full : b.guarded)
+      for (auto& [w, taken] : barriers_[full].taken)
+        if (w == warp(e)) taken.release = i;
     if (e.has(Event::expects_bytes)) expect(e, i);
     settle(e.object,
            e.has(Event::expects_bytes) ? b.machine.arrive_expect_tx(e.bytes) : b.machine.arrive(e.count));
   }
 
+  static Taken& taken_by(BarrierState& b, uint32_t warp) {
+    for (auto& [w, taken] : b.taken)
+      if (w == warp) return taken;
+    b.taken.push_back({warp, {}});
+    return b.taken.back().second;
+  }
+
   void wait(const Event& e, size_t i) {
     const uint64_t generation = e.generation;
     if (generation == 0) return;  // the pass of a fresh barrier (W2) takes nothing
-    Taken& t = taken_[key(warp(e), e.object)];
+    Taken& t = taken_by(barriers_[e.object], warp(e));
     if (t.generation == generation && t.release != no_event) {
       const uint64_t places = uint64_t{trace_.events[t.wait].place} << 32 | e.place;
       const auto [at, fresh] = second_helpings_.try_emplace(places, seen_.second_helpings.size());
@@ -190,8 +199,6 @@ class Structure {
   const Trace& trace_;
   Observations& seen_;
   std::vector<BarrierState> barriers_;
-  std::unordered_map<uint32_t, std::vector<uint32_t>> guarded_;  ///< guard -> barriers that it guards
-  std::unordered_map<uint64_t, Taken> taken_;
   std::unordered_map<uint64_t, size_t> second_helpings_;
   std::unordered_map<uint32_t, size_t> mismatches_;
 };
