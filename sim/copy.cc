@@ -27,7 +27,7 @@ std::vector<BoxRow> box_rows(const TensorMap& map, std::span<const int64_t> coor
     for (size_t d = 1; d < rank; ++d) {
       const int64_t c = coordinates[d] + index[d];
       inside = inside && c >= 0 && c < static_cast<int64_t>(map.dims[d]);
-      offset += c * static_cast<int64_t>(map.strides[d - 1]);
+      if (inside) offset += c * static_cast<int64_t>(map.strides[d - 1]);  // outside, it may overflow
     }
     if (inside) {
       row.global = static_cast<uint64_t>(offset);

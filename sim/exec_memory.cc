@@ -237,6 +237,19 @@ void load_element(Cta& cta, Warp& warp, const Decoded& d, unsigned v, unsigned l
   }
 }
 
+/// Whether no lane stores anything known: results of matrix operations in a run without data.
+bool nothing_known(const Warp& warp, const Decoded& d, LaneMask lanes) {
+  LaneMask known = 0;
+  for (unsigned v = 0; v < d.vector; ++v) known |= warp.regs.known(d.src[1 + v]);
+  return (known & lanes) == 0;
+}
+
+void forget_target(Cta& cta, Warp& warp, const Target& t, unsigned lane, uint64_t bytes) {
+  if (t.where == Target::Where::shared) cta.shared.forget(t.offset, bytes);
+  if (t.where == Target::Where::local) warp.local[lane].forget(t.offset, bytes);
+  if (t.where == Target::Where::global) cta.global.forget(t.buffer, t.offset, bytes);
+}
+
 }  // namespace
 
 Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -269,6 +282,12 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   record(cta, warp, d, targets, true);
   const uint64_t total = uint64_t{d.bytes} * d.vector;
+  if (!cta.with_data() && nothing_known(warp, d, lanes)) {
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+      forget_target(cta, warp, targets.at[static_cast<size_t>(std::countr_zero(rest))],
+                    static_cast<unsigned>(std::countr_zero(rest)), total);
+    return Step::next;
+  }
   ByteRun& run = cta.scratch;
   run.resize(total, cta.provenance());
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
@@ -277,12 +296,11 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       const uint32_t from = d.src[1 + v];
       const bool known = warp.regs.known(from, lane);
       const uint64_t value = warp.regs.get(from, lane);
-      for (unsigned i = 0; i < d.bytes; ++i) {
-        const size_t at = v * d.bytes + i;
-        run.value[at] = static_cast<uint8_t>(value >> (8 * i));
-        run.known[at] = known ? 1 : 0;
-        if (cta.provenance() && !known) run.cells[at] = warp.regs.cells(from, lane)[i];
-      }
+      const size_t at = size_t{v} * d.bytes;
+      for (unsigned i = 0; i < d.bytes; ++i) run.value[at + i] = static_cast<uint8_t>(value >> (8 * i));
+      std::fill_n(run.known.begin() + static_cast<ptrdiff_t>(at), d.bytes, known ? uint8_t{1} : uint8_t{0});
+      if (cta.provenance() && !known)
+        std::copy_n(warp.regs.cells(from, lane).begin(), d.bytes, run.cells.begin() + static_cast<ptrdiff_t>(at));
     }
     const Target& t = targets.at[lane];
     if (t.where == Target::Where::shared)

@@ -41,7 +41,8 @@ bool touches_in_flight(const Warp& warp, const Decoded& d, uint64_t& group) {
     const InFlight use = warp.in_flight.of(reg);
     if (use.group != 0 && use.is_result != as_result) group = std::max(group, use.group);
   };
-  for (uint32_t r : d.dst) look(r, true);
+  if (warp.in_flight.any_fragment())
+    for (uint32_t r : d.dst) look(r, true);
   for (size_t i = 0; d.variant == 1 && i < 4; ++i) look(d.src[i], false);
   return group != 0;
 }

@@ -19,13 +19,17 @@ class InFlightRegisters {
   explicit InFlightRegisters(size_t registers) : use_(registers) {}
 
   bool empty() const { return marked_.empty(); }
+  bool any_fragment() const { return fragments_ != 0; }  ///< an A fragment is among them
   const InFlight& of(uint32_t reg) const { return use_[reg]; }
   void mark(uint32_t reg, InFlight use) {
     if (use_[reg].group == 0) marked_.push_back(reg);
+    forget_kind(reg);
     use_[reg] = use;
+    if (!use.is_result) ++fragments_;
   }
   void clear(uint32_t reg) {
     if (use_[reg].group == 0) return;
+    forget_kind(reg);
     use_[reg] = {};
     std::erase(marked_, reg);
   }
@@ -33,12 +37,18 @@ class InFlightRegisters {
   void release(uint64_t group) {
     std::erase_if(marked_, [&](uint32_t reg) {
       if (use_[reg].group > group) return false;
+      forget_kind(reg);
       use_[reg] = {};
       return true;
     });
   }
 
  private:
+  void forget_kind(uint32_t reg) {
+    if (use_[reg].group != 0 && !use_[reg].is_result) --fragments_;
+  }
+
+  uint32_t fragments_ = 0;
   std::vector<InFlight> use_;
   std::vector<uint32_t> marked_;  ///< registers with a use, each once
 };

@@ -17,12 +17,23 @@ void WindowMemory::read(uint64_t address, size_t bytes, ByteRun& out) const {
 void WindowMemory::write(uint64_t address, size_t from, size_t bytes, const ByteRun& in) {
   std::memcpy(&value_[address], &in.value[from], bytes);
   std::memcpy(&known_[address], &in.known[from], bytes);
+  for (uint64_t block = address / block_bytes; block <= (address + bytes - 1) / block_bytes; ++block)
+    block_known_[block] = 1;
   if (!cells_.empty())
     std::copy_n(in.cells.begin() + static_cast<ptrdiff_t>(from), bytes,
                 cells_.begin() + static_cast<ptrdiff_t>(address));
 }
 
-void WindowMemory::forget(uint64_t address, size_t bytes) { std::memset(&known_[address], 0, bytes); }
+void WindowMemory::forget(uint64_t address, size_t bytes) {
+  const uint64_t end = address + bytes;
+  for (uint64_t block = address / block_bytes; block * block_bytes < end; ++block) {
+    if (block_known_[block] == 0) continue;
+    const uint64_t first = std::max(address, block * block_bytes);
+    const uint64_t last = std::min(end, (block + 1) * block_bytes);
+    std::memset(&known_[first], 0, last - first);
+    if (last - first == block_bytes) block_known_[block] = 0;
+  }
+}
 
 bool WindowMemory::all_known(uint64_t address, size_t bytes) const {
   return std::memchr(&known_[address], 0, bytes) == nullptr;
@@ -141,6 +152,13 @@ void GlobalMemory::write(uint32_t buffer, uint64_t offset, size_t bytes, const B
         in.known[from + i] ? hash_constant_byte(in.value[from + i]) : in.cells[from + i];
     page.written[where % page_bytes] = true;
   }
+}
+
+void GlobalMemory::forget(uint32_t buffer, uint64_t offset, size_t bytes) {
+  Buffer& b = buffers_[buffer];
+  if (b.opaque) return;
+  if (b.known.empty()) b.known.assign(b.value.size(), 1);
+  std::memset(&b.known[offset], 0, bytes);
 }
 
 std::vector<std::vector<std::byte>> GlobalMemory::take_contents(size_t launch_buffers) {

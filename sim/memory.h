@@ -32,7 +32,10 @@ struct ByteRun {
 class WindowMemory {
  public:
   WindowMemory(uint64_t bytes, bool with_cells)
-      : value_(bytes), known_(bytes), cells_(with_cells ? bytes : 0, undefined_byte) {}
+      : value_(bytes),
+        known_(bytes),
+        block_known_(bytes / block_bytes + 1),
+        cells_(with_cells ? bytes : 0, undefined_byte) {}
 
   bool contains(uint64_t address, uint64_t bytes) const {
     return address <= value_.size() && bytes <= value_.size() - address;
@@ -48,8 +51,11 @@ class WindowMemory {
   }
 
  private:
+  static constexpr uint64_t block_bytes = 1024;
+
   std::vector<uint8_t> value_;
   std::vector<uint8_t> known_;
+  std::vector<uint8_t> block_known_;  ///< 0: no byte of the block is known, so there is nothing to forget
   std::vector<Hash128> cells_;
 };
 
@@ -73,6 +79,8 @@ class GlobalMemory {
   bool opaque(uint32_t buffer) const { return buffers_[buffer].opaque; }
   void read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun& out, size_t at) const;
   void write(uint32_t buffer, uint64_t offset, size_t bytes, const ByteRun& in, size_t from);
+  /// Makes the bytes unknown; not in the provenance domain.
+  void forget(uint32_t buffer, uint64_t offset, size_t bytes);
   std::vector<std::vector<std::byte>> take_contents(size_t launch_buffers);
 
   /// Expression of an element of an output buffer; a constant if it was never written.
