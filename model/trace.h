@@ -7,12 +7,14 @@
 
 namespace turnstile {
 
-/// The contract between sim/ and checker/ (design.md section 2): what one execution of one cluster did, in the order in which it was
-/// executed. The checker knows nothing else: no PTX, no launch. One Trace holds one cluster (today: one CTA).
+/// The contract between sim/ and checker/ (design.md section 2): what one execution of one cluster did, in
+/// the order in which it was executed. The checker knows nothing else: no PTX, no launch. One Trace holds one
+/// cluster (today: one CTA).
 
-/// An agent is a strand: a set of lanes of one warp that share their program order. A warp starts as one strand; a divergent branch
-/// forks it; only a warp-level synchronisation joins strands (M14, M15: lanes of a warp are not ordered by executing together).
-/// Numbers are re-used after a join, always by the same warp; the clock of a lane goes on counting.
+/// An agent is a strand: a set of lanes of one warp that share their program order. A warp starts as one
+/// strand; a divergent branch forks it; only a warp-level synchronisation joins strands (M14, M15: lanes of a
+/// warp are not ordered by executing together). Numbers are re-used after a join, always by the same warp;
+/// the clock of a lane goes on counting.
 struct AgentId {
   uint16_t v = 0;
   friend bool operator==(AgentId, AgentId) = default;
@@ -26,7 +28,7 @@ struct AgentInfo {
 
 /// Where an event comes from; index = instruction number of the kernel.
 struct Place {
-  std::string file;      ///< source file from .loc; empty without line information
+  std::string file;  ///< source file from .loc; empty without line information
   uint32_t line = 0;
   uint32_t column = 0;
   std::string ptx_file;
@@ -40,7 +42,8 @@ struct BarrierInfo {  // mbarrier object
   std::string name;      ///< "full[2]", or "mbarrier at shared+0x40"
 };
 
-/// Something whose completions are counted in order: the bulk groups of one thread (BK2), the wgmma groups of one warp group (WG3).
+/// Something whose completions are counted in order: the bulk groups of one thread (BK2), the wgmma groups of
+/// one warp group (WG3).
 struct QueueInfo {
   enum class Kind : uint8_t { bulk, wgmma, cp_async };
   Kind kind = Kind::bulk;
@@ -52,7 +55,8 @@ struct QueueInfo {
 enum class Space : uint8_t { shared, global };
 enum class Proxy : uint8_t { generic, async };
 
-/// [begin, end) in bytes, `count` times, `stride` bytes apart (a TMA box in global memory; count is 1 for a plain range).
+/// [begin, end) in bytes, `count` times, `stride` bytes apart (a TMA box in global memory; count is 1 for a
+/// plain range).
 struct ByteRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -72,59 +76,66 @@ struct AsyncOp {
   enum class Kind : uint8_t { bulk_load, bulk_store, wgmma };
   static constexpr uint32_t none = 0xffffffff;
   Kind kind = Kind::bulk_load;
-  AgentId issuer;            ///< wgmma: the last of the four warps
+  AgentId issuer;  ///< wgmma: the last of the four warps
   uint32_t place = 0;
-  uint32_t barrier = none;   ///< bulk_load: index into Trace::barriers
-  uint64_t bytes = 0;        ///< bulk_load: complete_tx bytes
-  uint32_t queue = none;     ///< bulk_store, wgmma: index into Trace::queues
-  uint64_t group = 0;        ///< number of the group it belongs to in its queue, from 1; the group open at issue
+  uint32_t barrier = none;  ///< bulk_load: index into Trace::barriers
+  uint64_t bytes = 0;       ///< bulk_load: complete_tx bytes
+  uint32_t queue = none;    ///< bulk_store, wgmma: index into Trace::queues
+  uint64_t group = 0;  ///< number of the group it belongs to in its queue, from 1; the group open at issue
 };
 
 enum class EventKind : uint8_t {
-  fork,                 ///< object = new strand, which starts with everything `agent` knows
-  join,                 ///< flag memory (bar.warp.sync, bar.sync): strand `object` is absorbed, `agent` now knows what both knew. Without it
-                        ///< (shfl, elect, vote: M15): both strands go on; only their execution order (causal clocks of both) is joined
-  mbarrier_init,        ///< object = barrier, count = expected arrivals
-  mbarrier_inval,       ///< object = barrier
-  mbarrier_arrive,      ///< object = barrier, count = arrivals, bytes = expected first (arrive.expect_tx); flags release, expects_bytes
-  mbarrier_expect_tx,   ///< object = barrier, bytes
-  mbarrier_wait,        ///< a wait that passed: object = barrier, count = parity, generation = completions so far (c of ALG-D1); flag acquire
-  named_barrier_arrive, ///< object = cta * 16 + id, count = threads expected, bytes = threads contributed; flag waits for bar.sync
-  named_barrier_pass,   ///< a bar.sync that passed: object, generation = completed instance (from 1)
-  fence_proxy_async,    ///< flags shared_space, global_space
-  fence,                ///< generic memory fence; no effect inside one CTA beyond program order
+  fork,  ///< object = new strand, which starts with everything `agent` knows
+  join,  ///< flag memory (bar.warp.sync, bar.sync): strand `object` is absorbed, `agent` now knows what both
+         ///< knew. Without it (shfl, elect, vote: M15): both strands go on; only their execution order
+         ///< (causal clocks of both) is joined
+  mbarrier_init,    ///< object = barrier, count = expected arrivals
+  mbarrier_inval,   ///< object = barrier
+  mbarrier_arrive,  ///< object = barrier, count = arrivals, bytes = expected first (arrive.expect_tx); flags
+                    ///< release, expects_bytes
+  mbarrier_expect_tx,  ///< object = barrier, bytes
+  mbarrier_wait,  ///< a wait that passed: object = barrier, count = parity, generation = completions so far
+                  ///< (c of ALG-D1); flag acquire
+  named_barrier_arrive,  ///< object = cta * 16 + id, count = threads expected, bytes = threads contributed;
+                         ///< flag waits for bar.sync
+  named_barrier_pass,    ///< a bar.sync that passed: object, generation = completed instance (from 1)
+  fence_proxy_async,     ///< flags shared_space, global_space
+  fence,                 ///< generic memory fence; no effect inside one CTA beyond program order
   fence_mbarrier_init,
-  access,               ///< generic proxy: footprint; flags write, atomic
-  async_issue,          ///< object = async op; for wgmma one event per strand of each of the four warps, all before its first async_access
-  async_access,         ///< object = async op, footprint; flag write. Happens at landing, between issue and completion
-  async_complete,       ///< object = async op: bulk_load: complete_tx on its barrier; others: the op is done (no knowledge by itself)
-  group_commit,         ///< object = queue, generation = number of the group closed
-  group_wait,           ///< object = queue, generation = all groups up to it are done; flag read_only (.read: BK3)
-  registers_release,    ///< setmaxnreg.dec: count = registers per thread; bytes = before. One event per warp
-  registers_acquire,    ///< setmaxnreg.inc that was granted: count, bytes = before
-  register_hazard,      ///< a register of a pending wgmma was touched (WG3): object = queue, generation = group
-  exit,                 ///< all lanes of the strand ended
+  access,        ///< generic proxy: footprint; flags write, atomic
+  async_issue,   ///< object = async op; for wgmma one event per strand of each of the four warps, all before
+                 ///< its first async_access
+  async_access,  ///< object = async op, footprint; flag write. Happens at landing, between issue and
+                 ///< completion
+  async_complete,  ///< object = async op: bulk_load: complete_tx on its barrier; others: the op is done (no
+                   ///< knowledge by itself)
+  group_commit,    ///< object = queue, generation = number of the group closed
+  group_wait,      ///< object = queue, generation = all groups up to it are done; flag read_only (.read: BK3)
+  registers_release,  ///< setmaxnreg.dec: count = registers per thread; bytes = before. One event per warp
+  registers_acquire,  ///< setmaxnreg.inc that was granted: count, bytes = before
+  register_hazard,    ///< a register of a pending wgmma was touched (WG3): object = queue, generation = group
+  exit,               ///< all lanes of the strand ended
 };
 
 struct Event {
   enum Flag : uint8_t {
-    write = 1,            // access, async_access
-    atomic = 2,           // access
-    memory = 1,           // join
-    release = 1,          // mbarrier_arrive
-    expects_bytes = 2,    // mbarrier_arrive
-    acquire = 1,          // mbarrier_wait
-    waits = 1,            // named_barrier_arrive
-    shared_space = 1,     // fence_proxy_async
-    global_space = 2,     // fence_proxy_async
-    read_only = 1,        // group_wait
+    write = 1,          // access, async_access
+    atomic = 2,         // access
+    memory = 1,         // join
+    release = 1,        // mbarrier_arrive
+    expects_bytes = 2,  // mbarrier_arrive
+    acquire = 1,        // mbarrier_wait
+    waits = 1,          // named_barrier_arrive
+    shared_space = 1,   // fence_proxy_async
+    global_space = 2,   // fence_proxy_async
+    read_only = 1,      // group_wait
   };
   EventKind kind = EventKind::exit;
   uint8_t flags = 0;
   AgentId agent;
-  uint32_t place = 0;       ///< index into Trace::places
+  uint32_t place = 0;  ///< index into Trace::places
   uint32_t object = 0;
-  uint32_t footprint = 0;   ///< index into Trace::footprints
+  uint32_t footprint = 0;  ///< index into Trace::footprints
   uint32_t count = 0;
   uint64_t bytes = 0;
   uint64_t generation = 0;
@@ -138,20 +149,23 @@ struct Blocked {
   AgentId agent;
   uint32_t place = 0;
   On on = On::mbarrier;
-  uint32_t object = 0;   ///< barrier, cta * 16 + id, queue; unused for registers
-  uint32_t count = 0;    ///< parity; threads expected; registers wanted
+  uint32_t object =
+      0;  ///< barrier; cta * 16 + id; queue; lanes that wait (warp_sync, a mask); unused for registers
+  uint32_t count =
+      0;  ///< parity; threads expected; registers wanted; lanes that are missing (warp_sync, a mask)
 };
 
 /// Something that the kernel did which has no defined meaning, so that the execution stopped there.
 struct Fault {
   AgentId agent;
   uint32_t place = 0;
-  std::string rule;      ///< id in semantics.md or ptx.md; "memory" for out-of-bounds or misaligned accesses
+  std::string rule;  ///< id in semantics.md or ptx.md; "memory" for out-of-bounds or misaligned accesses
   std::string message;
   std::string help;
 };
 
-/// A reason why this trace does not tell about all schedules or all of the launch; each forbids the verdict `clean`.
+/// A reason why this trace does not tell about all schedules or all of the launch; each forbids the verdict
+/// `clean`.
 struct Unknown {
   uint32_t place = 0;
   std::string message;
@@ -161,20 +175,21 @@ struct Unknown {
 struct Trace {
   std::string kernel;
   uint32_t first_cta[3] = {0, 0, 0};
-  uint32_t warps = 0;                     ///< in the cluster
-  uint32_t registers_per_thread = 0;      ///< at entry; 0 if not known
+  uint32_t warps = 0;                 ///< in the cluster
+  uint32_t registers_per_thread = 0;  ///< at entry; 0 if not known
   std::vector<AgentInfo> agents;
   std::vector<BarrierInfo> barriers;
   std::vector<QueueInfo> queues;
   std::vector<std::string> allocation_names;  ///< of global buffers, by number
-  std::vector<std::pair<ByteRange, std::string>> shared_names;  ///< "A[2]": names of ranges of shared memory, for reports
+  std::vector<std::pair<ByteRange, std::string>>
+      shared_names;  ///< "A[2]": names of ranges of shared memory, for reports
   std::vector<Place> places;
   std::vector<ByteRange> ranges;
   std::vector<Footprint> footprints;
   std::vector<AsyncOp> ops;
   std::vector<Event> events;
-  std::vector<Blocked> blocked;           ///< empty if every strand exited
-  std::vector<AgentId> live_pollers;      ///< strands stopped by the step limit
+  std::vector<Blocked> blocked;       ///< empty if every strand exited
+  std::vector<AgentId> live_pollers;  ///< strands stopped by the step limit
   std::vector<Fault> faults;
   std::vector<Unknown> unknowns;
 };

@@ -71,14 +71,33 @@ std::string outcome_text(Mbarrier::Outcome outcome, const std::string& name, con
   return {};
 }
 
+const char* outcome_help(Mbarrier::Outcome outcome) {
+  switch (outcome) {
+    case Mbarrier::Outcome::over_arrival:
+      return "if several threads arrive here, count them all in the barrier's init; if one thread came round "
+             "the ring, let "
+             "it wait until the stage is free (its empty barrier) before it arrives again";
+    case Mbarrier::Outcome::bad_count:
+      return "give a count between 1 and 2^20 - 1";
+    case Mbarrier::Outcome::tx_overflow:
+      return "expect fewer bytes a phase: split the copy over more stages";
+    case Mbarrier::Outcome::already_valid:
+      return "initialise a barrier once, or mbarrier.inval it first";
+    case Mbarrier::Outcome::invalid_object:
+    case Mbarrier::Outcome::ok:
+    case Mbarrier::Outcome::completed:
+      return "initialise the barrier, then a CTA barrier, before its first use";
+  }
+  return "";
+}
+
 Step check_outcome(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, Mbarrier::Outcome outcome,
                    const BarrierObject& b) {
   const std::string_view rule = broken_rule(outcome);
   if (rule.empty()) return Step::next;
-  return cta.fault(
-      warp, LaneMask{1} << lane, d, std::string(rule),
-      outcome_text(outcome, cta.recorder.trace().barriers[b.number].name, b.state),
-      "count every thread that arrives in the barrier's init, or let only one thread of the group arrive");
+  return cta.fault(warp, LaneMask{1} << lane, d, std::string(rule),
+                   outcome_text(outcome, cta.recorder.trace().barriers[b.number].name, b.state),
+                   outcome_help(outcome));
 }
 
 bool known_in(const Warp& warp, uint32_t reg, LaneMask lanes) {
