@@ -20,7 +20,8 @@ enum class FindingClass : uint8_t {
   proxy_fence,       ///< ordered, but not visible to the other proxy (PX1, PX2)
   overtaken,         ///< a waiter can be lapped, or can pass a phase early (ALG-D1, ALG-D2)
   stale,             ///< ordered data of the wrong generation
-  barrier_protocol,  ///< arrivals or bytes do not match (ALG-D3 to ALG-D5, MB15-MB29), misuse of barrier objects
+  barrier_protocol,  ///< arrivals or bytes do not match (ALG-D3 to ALG-D5, MB15-MB29), misuse of barrier
+                     ///< objects
   resource,          ///< registers
   lifetime,          ///< asynchronous work outlives its CTA (BK6)
   register_hazard,   ///< WG1, WG3
@@ -45,36 +46,40 @@ struct Note {
   std::string text;
 };
 
-/// One finding. The order of the parts is the order in which people need them (ux.md): what goes wrong and for whom, where, why, what to do.
+/// One finding. The order of the parts is the order in which people need them (ux.md): what goes wrong and
+/// for whom, where, why, what to do.
 struct Diagnostic {
   FindingClass finding_class = FindingClass::hang;
   Severity severity = Severity::error;
   std::string rule;     ///< "MB12", "ALG-D2", "PX1"
   std::string message;  ///< one line: who, what, which barrier and phase
   SourcePosition where;
-  std::string label;    ///< said beside `where`: "empty[2], phase 1 (parity 1)"
-  std::vector<Note> sides;          ///< the other places involved
-  std::vector<std::string> facts;   ///< "empty[2] has 1 of 2 arrivals in phase 1"
-  std::vector<std::string> witness; ///< shortest schedule that shows it, one step a line; empty if any schedule does
+  std::string label;               ///< said beside `where`: "empty[2], phase 1 (parity 1)"
+  std::vector<Note> sides;         ///< the other places involved
+  std::vector<std::string> facts;  ///< "empty[2] has 1 of 2 arrivals in phase 1"
+  std::vector<std::string>
+      witness;  ///< shortest schedule that shows it, one step a line; empty if any schedule does
   bool witness_is_shortest = false;
-  std::string help;                 ///< what to change
-  uint64_t occurrences = 1;         ///< same pair of lines
+  std::string help;          ///< what to change
+  uint64_t occurrences = 1;  ///< same pair of lines
 };
 
 struct Report {
   Verdict verdict = Verdict::inconclusive;
-  std::string guarantee;                 ///< what the verdict covers: "every schedule of this launch (one run, certificate ALG-D1 to ALG-D5)"
-  std::string engine;                    ///< "E1 single run"
-  std::vector<Diagnostic> diagnostics;   ///< findings first, then lints
-  std::vector<Note> inconclusive;        ///< reasons
-  std::vector<std::string> not_examined; ///< what was not looked at
+  std::string guarantee;  ///< what the verdict covers: "every schedule of this launch (one run, certificate
+                          ///< ALG-D1 to ALG-D5)"
+  std::string engine;     ///< "E1 single run"
+  std::vector<Diagnostic> diagnostics;    ///< findings first, then lints
+  std::vector<Note> inconclusive;         ///< reasons
+  std::vector<std::string> not_examined;  ///< what was not looked at
   uint64_t events = 0;
-  uint64_t accesses = 0;                 ///< byte ranges checked
+  uint64_t accesses = 0;  ///< byte ranges checked
   uint32_t agents = 0, warps = 0, barriers = 0;
-  uint64_t phases = 0;                   ///< completed mbarrier phases
+  uint64_t phases = 0;  ///< completed mbarrier phases
 };
 
-/// Folds the report of another cluster of the same launch into one. Equal findings (same class, rule and lines) are counted, not repeated.
+/// Folds the report of another cluster of the same launch into one. Equal findings (same class, rule and
+/// lines) are counted, not repeated.
 void merge_into(Report& total, const Report& part);
 
 /// Sets the verdict from the contents: findings, else inconclusive reasons, else clean.

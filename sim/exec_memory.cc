@@ -300,7 +300,8 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       for (unsigned i = 0; i < d.bytes; ++i) run.value[at + i] = static_cast<uint8_t>(value >> (8 * i));
       std::fill_n(run.known.begin() + static_cast<ptrdiff_t>(at), d.bytes, known ? uint8_t{1} : uint8_t{0});
       if (cta.provenance() && !known)
-        std::copy_n(warp.regs.cells(from, lane).begin(), d.bytes, run.cells.begin() + static_cast<ptrdiff_t>(at));
+        std::copy_n(warp.regs.cells(from, lane).begin(), d.bytes,
+                    run.cells.begin() + static_cast<ptrdiff_t>(at));
     }
     const Target& t = targets.at[lane];
     if (t.where == Target::Where::shared)

@@ -28,7 +28,8 @@ Mbarrier::Outcome Mbarrier::arrive(uint32_t count) {
 
 Mbarrier::Outcome Mbarrier::expect_tx(uint64_t bytes) {
   if (!valid_) return Outcome::invalid_object;
-  if (bytes > static_cast<uint64_t>(max_tx) || tx_ + static_cast<int64_t>(bytes) > max_tx) return Outcome::tx_overflow;
+  if (bytes > static_cast<uint64_t>(max_tx) || tx_ + static_cast<int64_t>(bytes) > max_tx)
+    return Outcome::tx_overflow;
   tx_ += static_cast<int64_t>(bytes);
   return Outcome::ok;
 }
@@ -43,7 +44,8 @@ Mbarrier::Outcome Mbarrier::arrive_expect_tx(uint64_t bytes) {
 
 Mbarrier::Outcome Mbarrier::complete_tx(uint64_t bytes) {
   if (!valid_) return Outcome::invalid_object;
-  if (bytes > static_cast<uint64_t>(max_tx) || tx_ - static_cast<int64_t>(bytes) < -max_tx) return Outcome::tx_overflow;
+  if (bytes > static_cast<uint64_t>(max_tx) || tx_ - static_cast<int64_t>(bytes) < -max_tx)
+    return Outcome::tx_overflow;
   tx_ -= static_cast<int64_t>(bytes);
   return settle();
 }
@@ -58,12 +60,18 @@ Mbarrier::Outcome Mbarrier::settle() {
 std::string_view broken_rule(Mbarrier::Outcome outcome) {
   switch (outcome) {
     case Mbarrier::Outcome::ok:
-    case Mbarrier::Outcome::completed: return {};
-    case Mbarrier::Outcome::invalid_object: return "MB10";
-    case Mbarrier::Outcome::already_valid: return "MB9";
-    case Mbarrier::Outcome::bad_count: return "MB1";
-    case Mbarrier::Outcome::over_arrival: return "MB15";
-    case Mbarrier::Outcome::tx_overflow: return "MB17";
+    case Mbarrier::Outcome::completed:
+      return {};
+    case Mbarrier::Outcome::invalid_object:
+      return "MB10";
+    case Mbarrier::Outcome::already_valid:
+      return "MB9";
+    case Mbarrier::Outcome::bad_count:
+      return "MB1";
+    case Mbarrier::Outcome::over_arrival:
+      return "MB15";
+    case Mbarrier::Outcome::tx_overflow:
+      return "MB17";
   }
   return {};
 }

@@ -6,17 +6,18 @@
 
 namespace turnstile {
 
-/// State machine of one mbarrier object (semantics.md section 2). Used by sim/ to execute and by checker/ to verify; nothing else knows
-/// when a phase completes.
+/// State machine of one mbarrier object (semantics.md section 2). Used by sim/ to execute and by checker/ to
+/// verify; nothing else knows when a phase completes.
 ///
-/// The phase is a 64-bit generation number; parity is only a view of it (semantics.md E3). `generation()` counts completions, so it is
-/// also the index of the open phase.
+/// The phase is a 64-bit generation number; parity is only a view of it (semantics.md E3). `generation()`
+/// counts completions, so it is also the index of the open phase.
 class Mbarrier {
  public:
-  static constexpr uint32_t max_count = (1u << 20) - 1;   // MB1, MB2
+  static constexpr uint32_t max_count = (1u << 20) - 1;      // MB1, MB2
   static constexpr int64_t max_tx = (int64_t{1} << 20) - 1;  // MB3
 
-  /// What an operation did. Anything but `ok` and `completed` has no defined result; the state is then left as it was.
+  /// What an operation did. Anything but `ok` and `completed` has no defined result; the state is then left
+  /// as it was.
   enum class Outcome : uint8_t {
     ok,
     completed,       ///< the operation completed the open phase
@@ -29,12 +30,13 @@ class Mbarrier {
 
   Outcome init(uint32_t count);
   Outcome inval();
-  Outcome arrive(uint32_t count);                              // MB15
-  Outcome expect_tx(uint64_t bytes);                           // no completion step: semantics.md 2.4, Q19
-  Outcome arrive_expect_tx(uint64_t bytes);                    // expect, then one arrival, as one step
+  Outcome arrive(uint32_t count);            // MB15
+  Outcome expect_tx(uint64_t bytes);         // no completion step: semantics.md 2.4, Q19
+  Outcome arrive_expect_tx(uint64_t bytes);  // expect, then one arrival, as one step
   Outcome complete_tx(uint64_t bytes);
 
-  /// W2: parity p is ready iff the last completed phase has parity p; a fresh barrier answers true for parity 1.
+  /// W2: parity p is ready iff the last completed phase has parity p; a fresh barrier answers true for
+  /// parity 1.
   bool ready(uint32_t parity) const { return ((generation_ & 1) ^ 1) == (parity & 1); }
 
   bool valid() const { return valid_; }

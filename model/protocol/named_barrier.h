@@ -5,12 +5,14 @@
 
 namespace turnstile {
 
-/// State machine of one named barrier of a CTA (bar / barrier.cta, semantics.md section 3). The unit is the warp: 32 threads (N2).
+/// State machine of one named barrier of a CTA (bar / barrier.cta, semantics.md section 3). The unit is the
+/// warp: 32 threads (N2).
 class NamedBarrier {
  public:
   enum class Outcome : uint8_t {
     ok,
-    completed,       ///< the contribution completed the open instance; waiters go on, the barrier is ready for re-use (N3)
+    completed,  ///< the contribution completed the open instance; waiters go on, the barrier is ready for
+                ///< re-use (N3)
     count_mismatch,  ///< NX1: another thread count than the first contributor of this instance
     over_arrival,    ///< NX3
     bad_count,       ///< N1: zero or not a multiple of 32
