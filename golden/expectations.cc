@@ -93,7 +93,7 @@ class Reader {
 
   /// A name that may stand in a path, and was not given before.
   std::string file_name(const TableView& view) {
-    const std::string name = fields_.name(view, "name");
+    std::string name = fields_.name(view, "name");
     const auto plain = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
              c == '-';

@@ -229,7 +229,7 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
     const bool foreign = std::any_of(row, row + k, [](const Hash128& h) { return h.foreign(); });
     if (foreign) {
       const Hash128 mark = combine(hash_number(32, r), {1, op.op});
-      std::fill_n(result.begin() + static_cast<ptrdiff_t>(r * n), n, mark);
+      std::fill_n(&result[size_t{r} * n], n, mark);
       continue;
     }
     // Rows beyond the end of the matrix are all the same zeros: compute one of them.
@@ -238,8 +238,7 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
              std::equal(&c[r * n], &c[r * n] + n, &c[other * n]);
     });
     if (twin != distinct.end()) {
-      std::copy_n(result.begin() + static_cast<ptrdiff_t>(*twin * n), n,
-                  result.begin() + static_cast<ptrdiff_t>(r * n));
+      std::copy_n(&result[size_t{*twin} * n], n, &result[size_t{r} * n]);
       continue;
     }
     distinct.push_back(r);
