@@ -114,7 +114,7 @@ class Evaluator {
       if (is_digit(c)) {
         digit = static_cast<uint64_t>(c - '0');
       } else if (base == 16 && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))) {
-        digit = static_cast<uint64_t>((c | 0x20) - 'a' + 10);
+        digit = 10 + static_cast<uint64_t>((c | 0x20) - 'a');
       } else {
         break;
       }
