@@ -44,6 +44,8 @@ class Certificate {
 
   Result<bool> run() {
     for (const Event& e : trace_.events) step(e);
+    if (!covered_)
+      return fail("the independent certificate does not describe every kind of event of this trace");
     for (const Blocked& b : trace_.blocked)
       if (b.on == Blocked::On::mbarrier && !completions_[b.object].empty())
         must_precede(completions_[b.object].back(), successor(b.agent.v));  // D1 of a blocked wait
@@ -193,6 +195,23 @@ class Certificate {
       case EventKind::register_hazard:
       case EventKind::exit:
         return;
+      case EventKind::cluster_arrive:
+      case EventKind::cluster_wait:
+      case EventKind::signal_add:
+      case EventKind::signal_set:
+      case EventKind::signal_wait:
+      case EventKind::pool_acquire:
+      case EventKind::pool_release:
+      case EventKind::tensor_fence_before:
+      case EventKind::tensor_fence_after:
+      case EventKind::tensor_alloc:
+      case EventKind::tensor_dealloc:
+      case EventKind::tensor_relinquish:
+      case EventKind::fence_tensormap:
+      case EventKind::dependents_launch:
+      case EventKind::dependency_wait:
+        covered_ = false;
+        return;
     }
   }
 
@@ -207,6 +226,7 @@ class Certificate {
   z3::expr_vector violations_;
   std::vector<std::optional<z3::expr>> latest_;
   std::vector<Mbarrier> machines_;
+  bool covered_ = true;  ///< every event is of a kind that the constraints describe
   std::vector<Phase> open_;
   std::vector<std::vector<z3::expr>> completions_;
   std::map<uint32_t, Named> named_;

@@ -203,6 +203,14 @@ class Hang {
         return "a group of asynchronous operations";
       case On::warp_sync:
         return "the other lanes of its warp";
+      case On::cluster_barrier:
+        return "the cluster barrier";
+      case On::signal:
+        return trace_.signals[b.object].name;
+      case On::pool:
+        return trace_.pools[b.object].name;
+      case On::tensor_alloc:
+        return "columns of tensor memory";
     }
     return {};
   }

@@ -85,6 +85,24 @@ std::string Names::action(const Event& access) const {
       return std::string("TMA store") + verb;
     case AsyncOp::Kind::wgmma:
       return std::string("wgmma") + verb;
+    case AsyncOp::Kind::cp_async:
+      return std::string("cp.async") + verb;
+    case AsyncOp::Kind::remote_store:
+      return std::string("st.async") + verb;
+    case AsyncOp::Kind::tensor_mma:
+      return std::string("tcgen05.mma") + verb;
+    case AsyncOp::Kind::tensor_copy:
+      return std::string("tcgen05.cp") + verb;
+    case AsyncOp::Kind::tensor_load:
+      return std::string("tcgen05.ld") + verb;
+    case AsyncOp::Kind::tensor_store:
+      return std::string("tcgen05.st") + verb;
+    case AsyncOp::Kind::tensor_commit:
+      return std::string("tcgen05.commit") + verb;
+    case AsyncOp::Kind::clc_query:
+      return std::string("clusterlaunchcontrol.try_cancel") + verb;
+    case AsyncOp::Kind::lds_read:
+      return std::string("LDS load") + verb;
   }
   return verb;
 }

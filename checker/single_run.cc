@@ -172,6 +172,22 @@ class SingleRun {
       case EventKind::register_hazard:
         state_.seen.register_hazards.push_back(state_.now);
         return;
+      case EventKind::cluster_arrive:
+      case EventKind::cluster_wait:
+      case EventKind::signal_add:
+      case EventKind::signal_set:
+      case EventKind::signal_wait:
+      case EventKind::pool_acquire:
+      case EventKind::pool_release:
+      case EventKind::tensor_fence_before:
+      case EventKind::tensor_fence_after:
+      case EventKind::tensor_alloc:
+      case EventKind::tensor_dealloc:
+      case EventKind::tensor_relinquish:
+      case EventKind::fence_tensormap:
+      case EventKind::dependents_launch:
+      case EventKind::dependency_wait:
+        return state_.seen.uncovered.push_back("an event of a kind that the single run does not judge");
       case EventKind::exit:
         exits_.push_back(state_.now);
         return;
@@ -315,6 +331,21 @@ std::string event_defect(const Trace& t, const Event& e) {
     case EventKind::fence_mbarrier_init:
     case EventKind::registers_release:
     case EventKind::registers_acquire:
+    case EventKind::cluster_arrive:
+    case EventKind::cluster_wait:
+    case EventKind::signal_add:
+    case EventKind::signal_set:
+    case EventKind::signal_wait:
+    case EventKind::pool_acquire:
+    case EventKind::pool_release:
+    case EventKind::tensor_fence_before:
+    case EventKind::tensor_fence_after:
+    case EventKind::tensor_alloc:
+    case EventKind::tensor_dealloc:
+    case EventKind::tensor_relinquish:
+    case EventKind::fence_tensormap:
+    case EventKind::dependents_launch:
+    case EventKind::dependency_wait:
     case EventKind::exit:
       break;
   }
@@ -334,6 +365,8 @@ std::string trace_defect(const Trace& t) {
       return "a byte range wraps around";
   for (const AsyncOp& op : t.ops) {
     const bool load = op.kind == AsyncOp::Kind::bulk_load;
+    if (op.kind > AsyncOp::Kind::wgmma)
+      return "an asynchronous operation of a kind that the single run does not judge";
     if (load ? op.barrier >= t.barriers.size() : op.queue >= t.queues.size())
       return "an asynchronous operation names a barrier or a queue that is not there";
     if (op.issuer.v >= t.agents.size() || op.place >= t.places.size())
@@ -344,6 +377,8 @@ std::string trace_defect(const Trace& t) {
   for (const Blocked& b : t.blocked) {
     const size_t objects = b.on == Blocked::On::mbarrier ? t.barriers.size()
                            : b.on == Blocked::On::group  ? t.queues.size()
+                           : b.on == Blocked::On::signal ? t.signals.size()
+                           : b.on == Blocked::On::pool   ? t.pools.size()
                                                          : size_t{0xffffffff};
     if (b.agent.v >= t.agents.size() || b.place >= t.places.size() || b.object >= objects)
       return "a blocked strand names something that is not there";

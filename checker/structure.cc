@@ -97,6 +97,21 @@ class Structure {
         if (const AsyncOp& op = trace_.ops[e.object]; op.kind == AsyncOp::Kind::bulk_load && op.bytes > 0)
           settle(op.barrier, barriers_[op.barrier].machine.complete_tx(op.bytes));
         break;
+      case EventKind::cluster_arrive:
+      case EventKind::cluster_wait:
+      case EventKind::signal_add:
+      case EventKind::signal_set:
+      case EventKind::signal_wait:
+      case EventKind::pool_acquire:
+      case EventKind::pool_release:
+      case EventKind::tensor_fence_before:
+      case EventKind::tensor_fence_after:
+      case EventKind::tensor_alloc:
+      case EventKind::tensor_dealloc:
+      case EventKind::tensor_relinquish:
+      case EventKind::fence_tensormap:
+      case EventKind::dependents_launch:
+      case EventKind::dependency_wait:
       case EventKind::fork:
       case EventKind::join:
       case EventKind::named_barrier_arrive:

@@ -24,6 +24,8 @@ struct AgentInfo {
   uint16_t cta = 0;   ///< rank in the cluster
   uint16_t warp = 0;  ///< in its CTA
   std::string role;   ///< "consumer 0", empty if not named
+  uint32_t threads =
+      32;  ///< what it adds to a named or cluster barrier; more than 32 for a role of a .mimw text
 };
 
 /// Where an event comes from; index = instruction number of the kernel.
@@ -40,20 +42,46 @@ struct BarrierInfo {  // mbarrier object
   uint16_t cta = 0;
   uint64_t address = 0;  ///< bytes, in the shared window of its CTA
   std::string name;      ///< "full[2]", or "mbarrier at shared+0x40"
+  uint32_t initial_count =
+      0;  ///< not 0: valid from the start, visible to everyone (.mimw without `option inits`)
+};
+
+/// A counted resource that strands take from and give back to, and wait for (RG4, F2).
+struct PoolInfo {
+  std::string name;
+  int64_t initial = 0;       ///< units
+  bool must_return = false;  ///< TC6: it has to be full again at the end
+};
+
+/// A word of memory that strands use as a flag or counter (semantics.md section 12).
+struct SignalInfo {
+  std::string name;
+  int64_t initial = 0;
 };
 
 /// Something whose completions are counted in order: the bulk groups of one thread (BK2), the wgmma groups of
 /// one warp group (WG3).
 struct QueueInfo {
-  enum class Kind : uint8_t { bulk, wgmma, cp_async };
+  enum class Kind : uint8_t {
+    bulk,
+    wgmma,
+    cp_async,      ///< classic copies of one thread (CA1-CA9), or copies into LDS of one wave (AM15, AM16)
+    tensor,        ///< tcgen05.mma, cp, shift, commit of one thread (TC15, TC24)
+    tensor_load,   ///< tcgen05.ld of one warp: group = number of the operation (TC17-TC21)
+    tensor_store,  ///< tcgen05.st of one warp
+    lds_read,      ///< AMD: LDS reads of one wave that have not returned (AM9, AM10)
+  };
   Kind kind = Kind::bulk;
+  bool in_order =
+      false;  ///< its operations complete in the order of issue (AMD DMA into one queue: trap T21)
   uint16_t cta = 0;
   uint16_t warp = 0;  ///< of the thread, or the first warp of the warp group
   uint8_t lane = 0;
 };
 
-enum class Space : uint8_t { shared, global };
-enum class Proxy : uint8_t { generic, async };
+enum class Space : uint8_t { shared, global, tensor };
+enum class Proxy : uint8_t { generic, async, tensormap };
+enum class Scope : uint8_t { cta, cluster, gpu, sys };  ///< M2, each contains the ones before it
 
 /// [begin, end) in bytes, `count` times, `stride` bytes apart (a TMA box in global memory; count is 1 for a
 /// plain range).
@@ -67,13 +95,28 @@ struct ByteRange {
 /// A set of byte ranges in one allocation, shared by all events that touch exactly these bytes.
 struct Footprint {
   Space space = Space::shared;
-  uint32_t allocation = 0;   ///< shared: rank of the CTA; global: buffer number of the launch
+  uint32_t allocation = 0;   ///< shared, tensor: rank of the CTA; global: buffer number of the launch
   uint32_t first_range = 0;  ///< into Trace::ranges
   uint32_t range_count = 0;
 };
 
 struct AsyncOp {
-  enum class Kind : uint8_t { bulk_load, bulk_store, wgmma };
+  enum class Kind : uint8_t {
+    bulk_load,   ///< writes shared memory through the async proxy, then complete_tx on its barrier. A
+                 ///< multicast copy is one operation for each destination CTA (MB30)
+    bulk_store,  ///< reads shared memory through the async proxy; bulk_reduce alike
+    wgmma,
+    cp_async,       ///< generic proxy, per thread (CA1); barrier: cp.async.mbarrier.arrive (HB2), or none
+    remote_store,   ///< st.async, red.async: generic side, complete_tx on a barrier of the destination (DX1)
+    tensor_mma,     ///< async-proxy reads of shared memory, reads and writes of tensor memory
+    tensor_copy,    ///< tcgen05.cp, shift
+    tensor_load,    ///< tcgen05.ld: reads tensor memory
+    tensor_store,   ///< tcgen05.st
+    tensor_commit,  ///< one arrival on its barrier when all earlier mma, cp, shift of its queue are done
+                    ///< (TC24)
+    clc_query,      ///< writes the response through the async proxy, then complete_tx on its barrier (CL1)
+    lds_read,       ///< AMD: a read that returns later
+  };
   static constexpr uint32_t none = 0xffffffff;
   Kind kind = Kind::bulk_load;
   AgentId issuer;  ///< wgmma: the last of the four warps
@@ -114,6 +157,24 @@ enum class EventKind : uint8_t {
   registers_release,  ///< setmaxnreg.dec: count = registers per thread; bytes = before. One event per warp
   registers_acquire,  ///< setmaxnreg.inc that was granted: count, bytes = before
   register_hazard,    ///< a register of a pending wgmma was touched (WG3): object = queue, generation = group
+  cluster_arrive,  ///< barrier.cluster.arrive: count = contributions (threads, or 1 an agent), flag release
+  cluster_wait,    ///< barrier.cluster.wait that passed: generation = completed instances (from 1); flag
+                   ///< acquire
+  signal_add,      ///< object = signal, bytes = addend (two's complement); flag release; scope
+  signal_set,      ///< object = signal, bytes = new value; flag release; scope
+  signal_wait,     ///< a spin that ended: object = signal, bytes = the value waited for; flags acquire, equal
+                   ///< (else "at least"); scope; generation = number of the write that it read, from 1, 0:
+                   ///< initial
+  pool_acquire,    ///< object = pool, count = units: granted
+  pool_release,    ///< object = pool, count = units
+  tensor_fence_before,  ///< tcgen05.fence::before_thread_sync (TC23)
+  tensor_fence_after,   ///< tcgen05.fence::after_thread_sync
+  tensor_alloc,         ///< count = columns, bytes = CTAs of the cta_group (1, 2), generation = first column
+  tensor_dealloc,       ///< as tensor_alloc
+  tensor_relinquish,    ///< TC7
+  fence_tensormap,  ///< fence.proxy.tensormap: flag release, else acquire; footprint = the descriptor; scope
+  dependents_launch,  ///< griddepcontrol.launch_dependents (PD1)
+  dependency_wait,    ///< griddepcontrol.wait (PD2)
   exit,               ///< all lanes of the strand ended
 };
 
@@ -122,30 +183,46 @@ struct Event {
     write = 1,          // access, async_access
     atomic = 2,         // access
     memory = 1,         // join
-    release = 1,        // mbarrier_arrive
+    release = 1,        // mbarrier_arrive, cluster_arrive, signal_add, signal_set, fence_tensormap
     expects_bytes = 2,  // mbarrier_arrive
-    acquire = 1,        // mbarrier_wait
+    drops = 4,          // mbarrier_arrive: arrive_drop, later phases expect `count` fewer
+    acquire = 1,        // mbarrier_wait, cluster_wait, signal_wait
     waits = 1,          // named_barrier_arrive
     shared_space = 1,   // fence_proxy_async
     global_space = 2,   // fence_proxy_async
     read_only = 1,      // group_wait
+    equal = 2,          // signal_wait
+    tensormap = 8,      // async_access: a read of the descriptor through the tensormap proxy
+    polled_once = 16,   // access, signal_wait: a test whose failure leads to other work (LF1)
   };
   EventKind kind = EventKind::exit;
   uint8_t flags = 0;
+  Scope scope = Scope::cta;  ///< of a release or acquire, where the kind has one
   AgentId agent;
   uint32_t place = 0;  ///< index into Trace::places
   uint32_t object = 0;
   uint32_t footprint = 0;  ///< index into Trace::footprints
   uint32_t count = 0;
   uint64_t bytes = 0;
-  uint64_t generation = 0;
+  uint64_t generation = 0;  ///< access, async_access: 0, or 1 + the tag that a write leaves and a read
+                            ///< demands (iteration, tile; orchestration_bugs.md 1.1)
 
   bool has(Flag flag) const { return (flags & flag) != 0; }
 };
 
 /// A strand that could not go on when nothing else could move either.
 struct Blocked {
-  enum class On : uint8_t { mbarrier, named_barrier, registers, group, warp_sync };
+  enum class On : uint8_t {
+    mbarrier,
+    named_barrier,
+    registers,
+    group,
+    warp_sync,
+    cluster_barrier,
+    signal,       ///< count = 1: until equal
+    pool,         ///< count = units wanted
+    tensor_alloc  ///< count = columns wanted
+  };
   AgentId agent;
   uint32_t place = 0;
   On on = On::mbarrier;
@@ -180,6 +257,10 @@ struct Trace {
   std::vector<AgentInfo> agents;
   std::vector<BarrierInfo> barriers;
   std::vector<QueueInfo> queues;
+  std::vector<PoolInfo> pools;
+  std::vector<SignalInfo> signals;
+  uint32_t cluster_ctas = 1;
+  uint32_t cluster_barrier_count = 0;  ///< contributions that complete the cluster barrier; 0: nobody uses it
   std::vector<std::string> allocation_names;  ///< of global buffers, by number
   std::vector<std::pair<ByteRange, std::string>>
       shared_names;  ///< "A[2]": names of ranges of shared memory, for reports
