@@ -265,6 +265,24 @@ class Hang {
         d.message = who + " waits for lanes of its warp that never come";
         d.help = "execute the instruction with all lanes of its mask, outside divergent code";
         break;
+      case On::cluster_barrier:
+        d.rule = "C2";
+        d.message = who + " waits at the cluster barrier for threads that never arrive";
+        break;
+      case On::signal:
+        d.rule = "GM1";
+        d.message = who + " waits for a value of " + object(b) + " that never comes";
+        break;
+      case On::pool:
+        d.rule = "RG4";
+        d.message = who + " waits for " + std::to_string(b.count) + " units of " + object(b) +
+                    " that are never given back";
+        break;
+      case On::tensor_alloc:
+        d.rule = "TC4";
+        d.message =
+            who + " waits for " + std::to_string(b.count) + " columns of tensor memory that are never freed";
+        break;
     }
     tell_missing(cause, d);
     if (in_cycle(cause)) tell_cycle(cause, d);
