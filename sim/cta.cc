@@ -246,6 +246,12 @@ void Cta::hazard(Warp& warp, LaneMask lanes, const Decoded& d, uint64_t group) {
 }
 
 bool Cta::land_one() {
+  if (!flights.empty() && (copies.empty() || flights.front().op < copies.front().op)) {
+    const Flight flight = std::move(flights.front());
+    flights.pop_front();
+    flight.land(*this);
+    return true;
+  }
   if (copies.empty()) return false;
   const Copy copy = copies.front();
   copies.pop_front();
@@ -282,6 +288,12 @@ void Cta::land(const Copy& copy) {
                    "wait for the copy before the barrier is invalidated, and expect at most 1 MiB a phase");
     stopped_ = true;
   }
+}
+
+bool Cta::in_flight(uint32_t queue, uint64_t group) const {
+  const std::vector<AsyncOp>& ops = recorder.trace().ops;
+  return std::any_of(flights.begin(), flights.end(),
+                     [&](const Flight& f) { return ops[f.op].queue == queue && ops[f.op].group <= group; });
 }
 
 void Cta::note_blocked() {

@@ -10,6 +10,7 @@
 
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/named_barrier.h"
+#include "sim/flight.h"
 #include "sim/in_flight.h"
 #include "sim/launch_run.h"
 #include "sim/matrix.h"
@@ -141,6 +142,7 @@ class Cta {
   std::map<uint32_t, BulkQueue> bulk_queues;  ///< by warp * 32 + lane
   ByteRun scratch;                            ///< of the instruction that runs
   std::deque<Copy> copies;
+  std::deque<Flight> flights;
   int64_t free_registers = 0;  ///< pool of setmaxnreg, in registers of one thread
   std::map<std::pair<uint64_t, uint32_t>, OperandFootprint> operand_footprints;  ///< sim/matrix.h
   uint64_t steps = 0;
@@ -182,6 +184,10 @@ class Cta {
                     uint32_t place);
   void run_ready_matrix_ops(WarpGroup& group);
   std::string shared_name(uint64_t address) const;
+  /// Whether an operation of this queue in a group up to `group` has not landed yet (not for bulk queues).
+  bool in_flight(uint32_t queue, uint64_t group) const;
+  /// The CTA ends here: what landed broke a rule, and a fault stands in the trace.
+  void halt() { stopped_ = true; }
 
  private:
   bool run_warp(Warp& warp);
