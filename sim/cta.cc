@@ -417,7 +417,8 @@ BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {
   auto it = bulk_queues.find(key);
   if (it == bulk_queues.end()) {
     BulkQueue q;
-    q.queue = recorder.add_queue({QueueInfo::Kind::bulk, 0, warp.index, static_cast<uint8_t>(lane)});
+    q.queue = recorder.add_queue(
+        {.kind = QueueInfo::Kind::bulk, .warp = warp.index, .lane = static_cast<uint8_t>(lane)});
     it = bulk_queues.emplace(key, q).first;
   }
   return it->second;
