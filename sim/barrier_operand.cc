@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/barrier_operand.h"
+
+#include <fmt/format.h>
+
+namespace turnstile::sim {
+
+/// Shared-window address of the barrier operand in one lane, or nothing if it is not in shared memory.
+std::optional<uint64_t> barrier_address(const Warp& warp, const Decoded& d, unsigned lane, size_t operand) {
+  uint64_t address = warp.regs.get(d.src[operand], lane) + static_cast<uint64_t>(d.offsets[operand]);
+  if (d.space == AddressSpace::shared) return address & 0xffffffff;
+  if (address / AddressMap::window_bytes * AddressMap::window_bytes != AddressMap::shared_window)
+    return std::nullopt;
+  return address - AddressMap::shared_window;
+}
+
+/// The live barrier object that one lane names; null: a fault was recorded.
+BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, size_t operand) {
+  const LaneMask bit = LaneMask{1} << lane;
+  const std::optional<uint64_t> address = barrier_address(warp, d, lane, operand);
+  if (!address || *address % 8 != 0 || !cta.shared.contains(*address, 8)) {
+    cta.fault(warp, bit, d, "BS3",
+              fmt::format("'{}' names 0x{:x}, which is no 8-byte aligned address in shared memory",
+                          d.text->mnemonic, warp.regs.get(d.src[operand], lane)),
+              "pass the shared-memory address of the barrier");
+    return nullptr;
+  }
+  BarrierObject* object = cta.barrier_at(*address);
+  if (object == nullptr || !object->state.valid()) {
+    cta.fault(
+        warp, bit, d, "MB10",
+        fmt::format("'{}' uses {}, which is not initialised", d.text->mnemonic, cta.shared_name(*address)),
+        "mbarrier.init, then a CTA barrier, before the first use");
+    return nullptr;
+  }
+  return object;
+}
+
+std::string outcome_text(Mbarrier::Outcome outcome, const std::string& name, const Mbarrier& b) {
+  switch (outcome) {
+    case Mbarrier::Outcome::over_arrival:
+      return fmt::format("one arrival too many on {}: phase {} expects {}, {} still pending", name,
+                         b.generation(), b.expected(), b.pending());
+    case Mbarrier::Outcome::bad_count:
+      return fmt::format("an arrival count out of range on {}", name);
+    case Mbarrier::Outcome::tx_overflow:
+      return fmt::format("the transaction count of {} leaves its range of +-(2^20 - 1) bytes", name);
+    case Mbarrier::Outcome::already_valid:
+      return fmt::format("{} is initialised again while it is live", name);
+    case Mbarrier::Outcome::invalid_object:
+      return fmt::format("{} is not initialised", name);
+    case Mbarrier::Outcome::ok:
+    case Mbarrier::Outcome::completed:
+      return {};
+  }
+  return {};
+}
+
+const char* outcome_help(Mbarrier::Outcome outcome) {
+  switch (outcome) {
+    case Mbarrier::Outcome::over_arrival:
+      return "if several threads arrive here, count them all in the barrier's init; if one thread came round "
+             "the ring, let "
+             "it wait until the stage is free (its empty barrier) before it arrives again";
+    case Mbarrier::Outcome::bad_count:
+      return "give a count between 1 and 2^20 - 1";
+    case Mbarrier::Outcome::tx_overflow:
+      return "expect fewer bytes a phase: split the copy over more stages";
+    case Mbarrier::Outcome::already_valid:
+      return "initialise a barrier once, or mbarrier.inval it first";
+    case Mbarrier::Outcome::invalid_object:
+    case Mbarrier::Outcome::ok:
+    case Mbarrier::Outcome::completed:
+      return "initialise the barrier, then a CTA barrier, before its first use";
+  }
+  return "";
+}
+
+Step check_outcome(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, Mbarrier::Outcome outcome,
+                   const BarrierObject& b) {
+  const std::string_view rule = broken_rule(outcome);
+  if (rule.empty()) return Step::next;
+  return cta.fault(warp, LaneMask{1} << lane, d, std::string(rule),
+                   outcome_text(outcome, cta.recorder.trace().barriers[b.number].name, b.state),
+                   outcome_help(outcome));
+}
+
+}  // namespace turnstile::sim

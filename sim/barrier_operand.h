@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "sim/cta.h"
+
+namespace turnstile::sim {
+
+// The mbarrier operand of an instruction, for every family that has one.
+
+/// Shared-window address of the barrier operand (an address operand, the one with number `operand` among the
+/// sources) in one lane, or nothing if it is not in shared memory.
+std::optional<uint64_t> barrier_address(const Warp& warp, const Decoded& d, unsigned lane,
+                                        size_t operand = 0);
+
+/// The live barrier object that one lane names; null: a fault was recorded.
+BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, size_t operand = 0);
+
+/// What a barrier's state machine refused, in words.
+std::string outcome_text(Mbarrier::Outcome outcome, const std::string& name, const Mbarrier& b);
+const char* outcome_help(Mbarrier::Outcome outcome);
+
+/// Step::next, or a recorded fault.
+Step check_outcome(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, Mbarrier::Outcome outcome,
+                   const BarrierObject& b);
+
+}  // namespace turnstile::sim
