@@ -32,7 +32,7 @@ void Barriers::init(const Event& e) {
   if (s.refused) return;
   if (s.init_event != no_event) {
     s.base += static_cast<uint32_t>(s.machine.generation()) + 1;
-    run_.seen.uncovered.push_back("a barrier is initialised again while the kernel runs (K4)");
+    run_.seen.uncovered.push_back({"a barrier is initialised again while the kernel runs (K4)", e.place});
   }
   const Mbarrier::Outcome outcome = s.machine.init(e.count);
   if (!broken_rule(outcome).empty()) return settle(b, outcome, run_.now);
@@ -55,7 +55,8 @@ void Barriers::inval(const Event& e) {
     after_all_uses &= causal[lane] >= arrived[lane];
   for (const Passed& p : s.passed) after_all_uses &= knows(causal, p.epoch);
   if (!after_all_uses)
-    run_.seen.uncovered.push_back("a barrier is invalidated where not all of its uses are over (MB10)");
+    run_.seen.uncovered.push_back(
+        {"a barrier is invalidated where not all of its uses are over (MB10)", e.place});
   settle(b, s.machine.inval(), run_.now);
   run_.tick(e.agent.v);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "checker/explain.h"
 #include "checker/single_run.h"
@@ -21,6 +22,25 @@ bool by_rank(const Ranked& a, const Ranked& b) {
     return std::tuple(r.diagnostic.severity == Severity::lint, r.rank, r.event);
   };
   return key(a) < key(b);
+}
+
+std::string_view condition_of(const Breach& breach) {
+  switch (breach.kind) {
+    case Breach::Kind::early_pass:
+    case Breach::Kind::blocked_early:
+      return "ALG-D1";
+    case Breach::Kind::lapped:
+      return "ALG-D2";
+    case Breach::Kind::foreign_arrival:
+      return breach.named ? "EXT1" : "ALG-D3";
+    case Breach::Kind::refused:
+      return "ALG-D4";
+    case Breach::Kind::unannounced:
+      return "ALG-D5a";
+    case Breach::Kind::unmatched:
+      return "ALG-D5b";
+  }
+  return {};
 }
 
 /// The certificate covers all schedules; a trace that stops early, or an input that is not known, does not.
@@ -42,38 +62,66 @@ void count(const Trace& trace, const Observations& seen, Report& report) {
   report.agents = static_cast<uint32_t>(agents.size());
 }
 
-void collect_unknowns(const Trace& trace, const Observations& seen, const Names& names, Report& report) {
+void collect_unknowns(const Trace& trace, const Names& names, std::vector<Note>& reasons) {
   for (const Unknown& u : trace.unknowns) {
     Note note{u.place < trace.places.size() ? names.position(u.place) : SourcePosition{}, u.message};
     if (!u.help.empty()) note.text += " (help: " + u.help + ")";
-    report.inconclusive.push_back(std::move(note));
+    reasons.push_back(std::move(note));
   }
-  std::set<std::string> reasons(seen.uncovered.begin(), seen.uncovered.end());
-  for (const std::string& reason : reasons) report.inconclusive.push_back({{}, reason});
   if (!trace.live_pollers.empty())
-    report.inconclusive.push_back({{},
-                                   std::to_string(trace.live_pollers.size()) +
-                                       " strands still ran when the step limit was reached (" +
-                                       names.warp(trace.live_pollers.front()) + ", ...)"});
+    reasons.push_back({{},
+                       std::to_string(trace.live_pollers.size()) +
+                           " strands still ran when the step limit was reached (" +
+                           names.warp(trace.live_pollers.front()) + ", ...)"});
+}
+
+/// Choice points, each once for its place and text.
+void collect_choices(const Observations& seen, const Names& names, SingleRunVerdict& verdict) {
+  std::set<std::pair<std::string, uint32_t>> known;
+  for (const Uncovered& u : seen.uncovered) {
+    const bool placed = u.place != Uncovered::nowhere;
+    std::vector<Note>& reasons = u.searchable ? verdict.schedule_dependent : verdict.undecidable;
+    if (known.insert({u.reason, u.place}).second)
+      reasons.push_back({placed ? names.position(u.place) : SourcePosition{}, u.reason});
+  }
+}
+
+/// The conditions that do not hold, each once for its place.
+void collect_breaches(const Trace& trace, const Observations& seen, const Names& names,
+                      std::vector<Note>& reasons) {
+  std::set<std::pair<std::string, uint32_t>> known;
+  for (const Breach& b : seen.breaches) {
+    const uint32_t place = b.event == no_event ? trace.blocked[b.blocked].place : trace.events[b.event].place;
+    const std::string text = std::string(condition_of(b)) + " does not hold on " +
+                             (b.named ? names.named_barrier(b.object) : names.barrier(b.object));
+    if (known.insert({text, place}).second) reasons.push_back({names.position(place), text});
+  }
 }
 
 }  // namespace
 
-Report check(const Trace& trace, const CheckOptions& options) {
-  Report report;
+SingleRunVerdict check_single_run(const Trace& trace, const CheckOptions& options) {
+  SingleRunVerdict verdict;
+  Report& report = verdict.report;
   report.engine = "E1 single run";
   if (std::string defect = trace_defect(trace); !defect.empty()) {
-    report.inconclusive.push_back({{}, "this trace cannot be checked: " + defect});
+    verdict.undecidable.push_back({{}, "this trace cannot be checked: " + defect});
+    report.inconclusive = verdict.undecidable;
     conclude(report);
-    return report;
+    return verdict;
   }
   const Observations seen = single_run(trace);
   count(trace, seen, report);
-  if (!seen.inconsistent.empty())
-    report.inconclusive.push_back(
-        {{}, "the trace contradicts the rules it was made by: " + seen.inconsistent});
   const Names names(trace);
-  collect_unknowns(trace, seen, names, report);
+  if (!seen.inconsistent.empty())
+    verdict.undecidable.push_back(
+        {{}, "the trace contradicts the rules it was made by: " + seen.inconsistent});
+  collect_unknowns(trace, names, verdict.undecidable);
+  collect_choices(seen, names, verdict);
+  report.inconclusive = verdict.undecidable;
+  report.inconclusive.insert(report.inconclusive.end(), verdict.schedule_dependent.begin(),
+                             verdict.schedule_dependent.end());
+  collect_breaches(trace, seen, names, verdict.schedule_dependent);
 
   std::vector<Ranked> found;
   const bool anything = !seen.breaches.empty() || !seen.conflicts.empty() || !seen.overwrites.empty() ||
@@ -102,7 +150,11 @@ Report check(const Trace& trace, const CheckOptions& options) {
         {{}, std::to_string(trace.blocked.size()) + " strands were waiting when the execution stopped"});
   report.guarantee = guarantee_of(trace, seen, report);
   conclude(report);
-  return report;
+  return verdict;
+}
+
+Report check(const Trace& trace, const CheckOptions& options) {
+  return std::move(check_single_run(trace, options).report);
 }
 
 }  // namespace turnstile

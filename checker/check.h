@@ -11,16 +11,43 @@
 
 namespace turnstile {
 
+/// Rules on which the documents, the hardware and shipped code disagree (semantics.md section 16): what is
+/// reported when they are broken. The defaults are those of that section.
+struct Policies {
+  enum class Scope : uint8_t {
+    practice,  ///< a remote arrive or wait of scope .cta orders all the same; a lint says so
+    strict,    ///< it orders nothing (M3, M9), and is an error
+  };
+  Scope remote_scope = Scope::practice;         ///< HB1, Q2
+  Severity read_fence = Severity::lint;         ///< PX2: generic read, then async write, no proxy fence
+  Severity tensor_fence = Severity::lint;       ///< TC23: tcgen05.fence missing beside a thread sync
+  Severity async_across_ctas = Severity::lint;  ///< PX5, Q3: async accesses of two CTAs, ordered by barriers
+};
+
 struct CheckOptions {
-  bool strict_war_fence =
-      false;  ///< PX2 is an error, not a lint: generic read, then async overwrite without a proxy fence
+  Policies policies;
   uint32_t max_diagnostics = 24;  ///< beyond it the report says how many were left out
 };
 
 /// Engine E1 (algorithms.md 7): hangs, races, missing fences, stale data, protocol, lifetime and resource
-/// faults of one CTA, and whether they are those of every schedule (conditions ALG-D1 to ALG-D5). A trace
+/// faults of one cluster, and whether they are those of every schedule (conditions ALG-D1 to ALG-D5). A trace
 /// that contradicts itself gives an inconclusive report. Linear in events times lanes.
 Report check(const Trace& trace, const CheckOptions& options = {});
+
+/// What one run says by itself, and what it leaves to a search over all schedules (algorithms.md 7.1).
+struct SingleRunVerdict {
+  /// As check() gives it. Diagnostics with `suspected` set rest on a broken condition of the certificate;
+  /// each choice point is among the reasons `inconclusive`.
+  Report report;
+  /// Why this run does not stand for all schedules, though a search can decide: conditions ALG-D1 to ALG-D5,
+  /// EXT1 that do not hold, and choice points (K4, K6, K7, LF1, LF2). Empty: the report is that of every
+  /// schedule, as far as `undecidable` is empty too.
+  std::vector<Note> schedule_dependent;
+  /// What no search over this trace decides: unknown inputs, contradictions, a step limit, a fault.
+  std::vector<Note> undecidable;
+};
+
+SingleRunVerdict check_single_run(const Trace& trace, const CheckOptions& options = {});
 
 /// What one CTA does to global memory, for check_between.
 struct GlobalAccessSummary {

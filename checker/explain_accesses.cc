@@ -206,7 +206,7 @@ void explain_unfenced(const Story& story, const Conflict& c, const std::string& 
              "or by the issuing thread after that barrier";
   } else {
     d.rule = "PX2";
-    d.severity = story.options.strict_war_fence ? Severity::error : Severity::lint;
+    d.severity = story.options.policies.read_fence;
     d.message = story.names.action(current) +
                 " over bytes that a generic load read before, without a proxy fence: " + bytes;
     d.facts.push_back("contested: PTX asks for the fence, much shipped code leaves it out (semantics.md E6)");

@@ -110,6 +110,14 @@ struct Undrained {
   size_t exit = no_event;
 };
 
+/// A reason why one run does not stand for all (K4, K6, K7, LF1, LF2).
+struct Uncovered {
+  static constexpr uint32_t nowhere = 0xffffffff;
+  std::string reason;
+  uint32_t place = nowhere;
+  bool searchable = true;  ///< a search over the schedules decides it; false: something is not known
+};
+
 struct Observations {
   std::string inconsistent;  ///< not empty: the trace contradicts itself there, and nothing after that point
                              ///< was looked at
@@ -122,7 +130,7 @@ struct Observations {
   std::vector<NamedMisuse> named;
   std::vector<Undrained> undrained;
   std::vector<size_t> register_hazards;
-  std::vector<std::string> uncovered;  ///< reasons why one run does not stand for all (K4, K7)
+  std::vector<Uncovered> uncovered;
   uint64_t phases = 0;
   uint64_t accesses = 0;
 };

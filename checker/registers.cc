@@ -42,21 +42,24 @@ void Registers::finish() {
   const uint64_t entry = run_.trace.registers_per_thread;
   if (entry == 0) {
     run_.seen.uncovered.push_back(
-        "setmaxnreg.inc, but the registers per thread at entry are not known (RG10)");
+        {"setmaxnreg.inc, but the registers per thread at entry are not known (RG10)", Uncovered::nowhere,
+         false});
     return;
   }
   uint64_t sum = 0;
   for (uint32_t w : wanted_) sum += w == 0 ? entry : w;
   const uint64_t pool = entry * wanted_.size();
   if (sum > pool)
-    run_.seen.uncovered.push_back("all setmaxnreg requests together ask for " + std::to_string(sum) +
-                                  " registers (per thread, summed over warps), the CTA has " +
-                                  std::to_string(pool) +
-                                  ": whether all are granted depends on the order (RG8, K7)");
+    run_.seen.uncovered.push_back({"all setmaxnreg requests together ask for " + std::to_string(sum) +
+                                       " registers (per thread, summed over warps), the CTA has " +
+                                       std::to_string(pool) +
+                                       ": whether all are granted depends on the order (RG8, K7)",
+                                   Uncovered::nowhere});
   else if (late_release_)
     run_.seen.uncovered.push_back(
-        "a warp releases registers only after another one acquired some: the order of grants matters (RG7, "
-        "K7)");
+        {"a warp releases registers only after another one acquired some: the order of grants matters (RG7, "
+         "K7)",
+         Uncovered::nowhere});
 }
 
 RegisterPool register_pool(const Trace& trace) {

@@ -64,6 +64,14 @@ constexpr Rule kRules[] = {
      "setmaxnreg.dec of other warps. If the "
      "sum of all requests exceeds the registers of the launch, the last request is never granted (RG8).",
      "Choose counts whose sum over all warps is at most the entry count times the number of warps."},
+    {"C2", "the cluster barrier waits for threads that never arrive", hang, kError,
+     "barrier.cluster.wait blocks until all threads of all CTAs of the cluster that have not exited have "
+     "arrived. It has no mask: a role that skips its arrival holds up everybody.",
+     "Let every warp of every CTA of the cluster arrive equally often, or end."},
+    {"TC4", "columns of tensor memory that are never freed", resource, kError,
+     "tcgen05.alloc blocks until enough columns are free. Columns held while more are wanted, by two CTAs on "
+     "one SM or by two warps, are never given back.",
+     "Allocate once, all that is needed; free before anybody waits for the columns."},
     // The certificate: what must hold so that one run stands for all schedules.
     {"ALG-D1", "a wait can pass two phases early, or missed its phase", overtaken, kError,
      "Parity is one bit of the phase number. A wait is safe only if the completion before the one it names "

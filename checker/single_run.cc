@@ -187,7 +187,8 @@ class SingleRun {
       case EventKind::fence_tensormap:
       case EventKind::dependents_launch:
       case EventKind::dependency_wait:
-        return state_.seen.uncovered.push_back("an event of a kind that the single run does not judge");
+        return state_.seen.uncovered.push_back(
+            {"an event of a kind that the single run does not judge", e.place});
       case EventKind::exit:
         exits_.push_back(state_.now);
         return;

@@ -90,7 +90,7 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   outcome.execute_seconds = since(start);
 
   CheckOptions options;
-  options.strict_war_fence = limits.strict;
+  if (limits.strict) options.policies.read_fence = Severity::error;
   Folder folder(outcome, options);
   const uint64_t total = launch.cta_count();
   const uint64_t wanted = limits.ctas == 0 ? total : std::min(limits.ctas, total);

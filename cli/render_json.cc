@@ -50,6 +50,7 @@ Json diagnostic_json(const Diagnostic& d, SourceText& source) {
   return {{"class", finding_class_name(d.finding_class)},
           {"severity", d.severity == Severity::error ? "error" : "lint"},
           {"rule", d.rule},
+          {"subject", d.subject},
           {"message", d.message},
           {"where", position_json(d.where, source)},
           {"label", d.label},

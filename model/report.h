@@ -52,6 +52,7 @@ struct Diagnostic {
   FindingClass finding_class = FindingClass::hang;
   Severity severity = Severity::error;
   std::string rule;     ///< "MB12", "ALG-D2", "PX1"
+  std::string subject;  ///< name of the object: "buf[1]", "full[0]", "@1.e", "tm.acc", "registers"
   std::string message;  ///< one line: who, what, which barrier and phase
   SourcePosition where;
   std::string label;               ///< said beside `where`: "empty[2], phase 1 (parity 1)"
@@ -62,6 +63,8 @@ struct Diagnostic {
   bool witness_is_shortest = false;
   std::string help;          ///< what to change
   uint64_t occurrences = 1;  ///< same pair of lines
+  bool suspected = false;    ///< rests on a broken condition of the certificate, or comes after one (PF13): a
+                             ///< search over the schedules confirms or clears it
 };
 
 struct Report {

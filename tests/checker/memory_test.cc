@@ -102,7 +102,7 @@ TEST_CASE(
     CHECK(r.diagnostics.size() == (fenced ? 0 : 1));
     if (!fenced) CHECK(r.diagnostics.front().rule == "PX2");
     CheckOptions strict;
-    strict.strict_war_fence = true;
+    strict.policies.read_fence = Severity::error;
     CHECK(check(trace, strict).verdict == (fenced ? Verdict::clean : Verdict::finding));
   }
 }
