@@ -10,10 +10,31 @@ NamedBarrier::Outcome NamedBarrier::contribute(uint32_t expected, uint32_t threa
   expected_ = expected;
   arrived_ += threads;
   if (arrived_ != expected_) return Outcome::ok;
+  release();
+  return Outcome::completed;
+}
+
+bool NamedBarrier::release() {
+  if (arrived_ == 0) return false;
   arrived_ = 0;
   expected_ = 0;
   ++instance_;
-  return Outcome::completed;
+  return true;
+}
+
+void NamedBarrier::restore(uint32_t expected, uint32_t arrived, uint64_t instance) {
+  expected_ = expected;
+  arrived_ = arrived;
+  instance_ = instance;
+}
+
+Contribution::Misuse Contribution::add(bool waits) {
+  const uint8_t bit = waits ? 2 : 1;
+  const bool again = (bits_ & bit) != 0;
+  const bool arrived = (bits_ & 1) != 0;
+  bits_ = static_cast<uint8_t>(bits_ | bit);
+  if (again) return Misuse::twice;
+  return waits && arrived ? Misuse::sync_after_arrive : Misuse::none;
 }
 
 }  // namespace turnstile

@@ -21,14 +21,43 @@ class NamedBarrier {
   /// `expected`: thread count named by the instruction; `threads`: 32 for a full warp.
   Outcome contribute(uint32_t expected, uint32_t threads);
 
+  /// N8: the open instance waits for exited threads only, and completes without them. False: nothing is
+  /// open.
+  bool release();
+
   uint64_t instance() const { return instance_; }  ///< completed so far
   uint32_t arrived() const { return arrived_; }    ///< threads, in the open instance
   uint32_t expected() const { return expected_; }  ///< 0 while the open instance has no contributor
+
+  /// Puts a state back that was read from the accessors.
+  void restore(uint32_t expected, uint32_t arrived, uint64_t instance);
 
  private:
   uint32_t expected_ = 0;
   uint32_t arrived_ = 0;
   uint64_t instance_ = 0;
+};
+
+/// What one warp has done in the open instance of a named barrier (N7): kept beside the counts, because the
+/// hardware does not notice and a checker must.
+class Contribution {
+ public:
+  enum class Misuse : uint8_t {
+    none,
+    twice,             ///< the same form twice in one instance: an error
+    sync_after_arrive  ///< allowed by the text, suspicious
+  };
+
+  Misuse add(bool waits);
+  bool any() const { return bits_ != 0; }
+  bool waited() const { return (bits_ & 2) != 0; }
+  void clear() { bits_ = 0; }
+
+  uint8_t bits() const { return bits_; }  ///< 1: has arrived, 2: has synchronised
+  void restore(uint8_t bits) { bits_ = bits; }
+
+ private:
+  uint8_t bits_ = 0;
 };
 
 }  // namespace turnstile

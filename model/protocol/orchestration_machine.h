@@ -45,7 +45,8 @@ class OrchestrationMachine {
   void load(std::span<const uint8_t> bytes);
 };
 
-/// First reason why a program cannot be run: an index out of range, an operation issued twice ... Empty: none.
+/// First reason why a program cannot be run: an index out of range, an operation issued twice ... Empty:
+/// none.
 std::string orchestration_defect(const Orchestration& program);
 
 }  // namespace turnstile
