@@ -143,7 +143,8 @@ enum class EventKind : uint8_t {
                          ///< flag waits for bar.sync
   named_barrier_pass,    ///< a bar.sync that passed: object, generation = completed instance (from 1)
   fence_proxy_async,     ///< flags shared_space, global_space
-  fence,                 ///< generic memory fence; no effect inside one CTA beyond program order
+  fence,  ///< generic memory fence: scope, flags fence_release, fence_acquire, fence_sequential (M7, M8, M13);
+          ///< no effect inside one CTA beyond program order
   fence_mbarrier_init,
   access,        ///< generic proxy: footprint; flags write, atomic
   async_issue,   ///< object = async op; for wgmma one event per strand of each of the four warps, all before
@@ -157,9 +158,10 @@ enum class EventKind : uint8_t {
   registers_release,  ///< setmaxnreg.dec: count = registers per thread; bytes = before. One event per warp
   registers_acquire,  ///< setmaxnreg.inc that was granted: count, bytes = before
   register_hazard,    ///< a register of a pending wgmma was touched (WG3): object = queue, generation = group
-  cluster_arrive,  ///< barrier.cluster.arrive: count = contributions (threads, or 1 an agent), flag release
-  cluster_wait,    ///< barrier.cluster.wait that passed: generation = completed instances (from 1); flag
-                   ///< acquire
+  cluster_arrive,  ///< barrier.cluster.arrive: object = cluster (Trace::clusters), count = contributions
+                   ///< (threads, or 1 an agent), flag release
+  cluster_wait,    ///< barrier.cluster.wait that passed: object = cluster, generation = completed instances
+                   ///< (from 1); flag acquire
   signal_add,      ///< object = signal, bytes = addend (two's complement); flag release; scope
   signal_set,      ///< object = signal, bytes = new value; flag release; scope
   signal_wait,     ///< a spin that ended: object = signal, bytes = the value waited for; flags acquire, equal
@@ -175,7 +177,7 @@ enum class EventKind : uint8_t {
   fence_tensormap,  ///< fence.proxy.tensormap: flag release, else acquire; footprint = the descriptor; scope
   dependents_launch,  ///< griddepcontrol.launch_dependents (PD1)
   dependency_wait,    ///< griddepcontrol.wait (PD2)
-  exit,               ///< all lanes of the strand ended
+  exit,               ///< all lanes of the strand ended; count = threads (0: as many as the strand has)
 };
 
 struct Event {
@@ -192,6 +194,9 @@ struct Event {
     global_space = 2,   // fence_proxy_async
     read_only = 1,      // group_wait
     equal = 2,          // signal_wait
+    fence_release = 1,     // fence
+    fence_acquire = 2,     // fence
+    fence_sequential = 4,  // fence: fence.sc
     tensormap = 8,      // async_access: a read of the descriptor through the tensormap proxy
     polled_once = 16,   // access, signal_wait: a test whose failure leads to other work (LF1)
   };
@@ -260,6 +265,8 @@ struct Trace {
   std::vector<PoolInfo> pools;
   std::vector<SignalInfo> signals;
   uint32_t cluster_ctas = 1;
+  uint32_t clusters = 1;  ///< more than one: clusters that wait for each other through global memory. Then the
+                          ///< number of a CTA (AgentInfo::cta and all others) is cluster * cluster_ctas + rank
   uint32_t cluster_barrier_count = 0;  ///< contributions that complete the cluster barrier; 0: nobody uses it
   std::vector<std::string> allocation_names;  ///< of global buffers, by number
   std::vector<std::pair<ByteRange, std::string>>

@@ -5,32 +5,65 @@
 
 namespace turnstile::sim {
 
-/// Shared-window address of the barrier operand in one lane, or nothing if it is not in shared memory.
-std::optional<uint64_t> barrier_address(const Warp& warp, const Decoded& d, unsigned lane, size_t operand) {
-  uint64_t address = warp.regs.get(d.src[operand], lane) + static_cast<uint64_t>(d.offsets[operand]);
+namespace {
+
+/// The 32-bit shared address that the operand is; nothing if it is not in shared memory.
+std::optional<uint64_t> shared_address(const Warp& warp, const Decoded& d, unsigned lane, size_t operand) {
+  const uint64_t address = warp.regs.get(d.src[operand], lane) + static_cast<uint64_t>(d.offsets[operand]);
   if (d.space == AddressSpace::shared) return address & 0xffffffff;
   if (address / AddressMap::window_bytes * AddressMap::window_bytes != AddressMap::shared_window)
     return std::nullopt;
   return address - AddressMap::shared_window;
 }
 
+}  // namespace
+
+std::optional<BarrierPlace> barrier_place(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane,
+                                          size_t operand) {
+  const std::optional<uint64_t> address = shared_address(warp, d, lane, operand);
+  Cta* owner = !address ? nullptr : d.any_cta ? cta.owner_of(*address) : &cta;
+  if (owner == nullptr) return std::nullopt;
+  const uint64_t offset = owner->shared_offset(*address);
+  if (offset % 8 != 0 || !owner->shared.contains(offset, 8)) return std::nullopt;
+  return BarrierPlace{owner, offset};
+}
+
 /// The live barrier object that one lane names; null: a fault was recorded.
 BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, size_t operand) {
   const LaneMask bit = LaneMask{1} << lane;
-  const std::optional<uint64_t> address = barrier_address(warp, d, lane, operand);
-  if (!address || *address % 8 != 0 || !cta.shared.contains(*address, 8)) {
+  const std::optional<BarrierPlace> place = barrier_place(cta, warp, d, lane, operand);
+  if (!place) {
+    const std::optional<uint64_t> address = shared_address(warp, d, lane, operand);
+    if (const Cta* other = address ? cta.owner_of(*address) : nullptr;
+        !d.any_cta && other != nullptr && other != &cta) {
+      cta.fault(warp, bit, d, "MB8",
+                fmt::format("'{}' names a barrier of the CTA of rank {}: this form knows those of its own CTA only",
+                            d.text->mnemonic, other->rank),
+                "another CTA's barrier takes arrive and expect_tx with .shared::cluster; its own threads wait on it");
+      return nullptr;
+    }
     cta.fault(warp, bit, d, "BS3",
               fmt::format("'{}' names 0x{:x}, which is no 8-byte aligned address in shared memory",
                           d.text->mnemonic, warp.regs.get(d.src[operand], lane)),
               "pass the shared-memory address of the barrier");
     return nullptr;
   }
-  BarrierObject* object = cta.barrier_at(*address);
+  if (place->owner != &cta && place->owner->ended()) {
+    cta.fault(warp, bit, d, "D3",
+              fmt::format("'{}' reaches {} of the CTA of rank {}, which has ended", d.text->mnemonic,
+                          cta.shared_name(place->offset), place->owner->rank),
+              "keep every CTA alive until its peers are done with it: a cluster barrier before the exit");
+    return nullptr;
+  }
+  BarrierObject* object = place->owner->barrier_at(place->offset);
   if (object == nullptr || !object->state.valid()) {
-    cta.fault(
-        warp, bit, d, "MB10",
-        fmt::format("'{}' uses {}, which is not initialised", d.text->mnemonic, cta.shared_name(*address)),
-        "mbarrier.init, then a CTA barrier, before the first use");
+    const bool own = place->owner == &cta;
+    cta.fault(warp, bit, d, "MB10",
+              fmt::format("'{}' uses {}{}, which is not initialised", d.text->mnemonic,
+                          cta.shared_name(place->offset),
+                          own ? "" : fmt::format(" of the CTA of rank {}", place->owner->rank)),
+              own ? "mbarrier.init, then a CTA barrier, before the first use"
+                  : "mbarrier.init, fence.mbarrier_init and a cluster barrier before the first use by a peer");
     return nullptr;
   }
   return object;

@@ -9,10 +9,15 @@ namespace turnstile::sim {
 
 // The mbarrier operand of an instruction, for every family that has one.
 
-/// Shared-window address of the barrier operand (an address operand, the one with number `operand` among the
-/// sources) in one lane, or nothing if it is not in shared memory.
-std::optional<uint64_t> barrier_address(const Warp& warp, const Decoded& d, unsigned lane,
-                                        size_t operand = 0);
+/// Where the barrier operand (an address operand, the one with number `operand` among the sources) lies in
+/// one lane: in the own shared memory, or with Decoded::any_cta in that of any CTA of the cluster. Nothing if
+/// it is no 8-byte aligned address there.
+struct BarrierPlace {
+  Cta* owner = nullptr;
+  uint64_t offset = 0;  ///< in the shared window of the owner
+};
+std::optional<BarrierPlace> barrier_place(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane,
+                                          size_t operand = 0);
 
 /// The live barrier object that one lane names; null: a fault was recorded.
 BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, size_t operand = 0);

@@ -95,7 +95,7 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
   const uint64_t box_bytes = map.box_bytes();
   const ByteRange whole{copy.shared, copy.shared + box_bytes, 0, 1};
   CopyEffect effect;
-  const uint32_t on_chip = cta.recorder.footprint(Space::shared, 0, {&whole, 1});
+  const uint32_t on_chip = cta.shared_footprint({&whole, 1});
   std::vector<ByteRange> outside = global_ranges(rows);
   const bool touches_global = !outside.empty();
   const uint32_t off_chip = touches_global ? cta.recorder.footprint(Space::global, map.buffer, outside) : 0;
@@ -139,7 +139,7 @@ CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
   const uint32_t place = cta.recorder.trace().ops[copy.op].place;
   const ByteRange on_chip{copy.shared, copy.shared + copy.bytes, 0, 1};
   const ByteRange off_chip{copy.offset, copy.offset + copy.bytes, 0, 1};
-  const uint32_t inside = cta.recorder.footprint(Space::shared, 0, {&on_chip, 1});
+  const uint32_t inside = cta.shared_footprint({&on_chip, 1});
   const uint32_t outside = cta.recorder.footprint(Space::global, copy.buffer, {&off_chip, 1});
   CopyEffect effect;
   ByteRun run;

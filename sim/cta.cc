@@ -8,13 +8,17 @@
 
 #include "model/must.h"
 #include "sim/copy.h"
+#include "sim/machine.h"
 
 namespace turnstile::sim {
 
 namespace {
 
 /// Values of special registers; only those that the launch determines are known (ptx.md 7.18).
-void fill_special(Warp& warp, uint32_t reg, const std::string& name, const Launch& launch, Dim3 position) {
+void fill_special(Warp& warp, uint32_t reg, const std::string& name, const Program& program,
+                  const Launch& launch, Dim3 position, uint32_t rank) {
+  const Dim3 cluster = program.cluster;
+  const uint32_t cluster_size = cluster[0] * cluster[1] * cluster[2];
   const Dim3 block = launch.block;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     const uint32_t thread = warp.index * warp_size + lane;
@@ -32,18 +36,20 @@ void fill_special(Warp& warp, uint32_t reg, const std::string& name, const Launc
     if (int a = axis("%ctaid"); a >= 0) set(position[static_cast<size_t>(a)]);
     if (int a = axis("%nctaid"); a >= 0) set(launch.grid[static_cast<size_t>(a)]);
     if (int a = axis("%clusterid"); a >= 0)
-      set(position[static_cast<size_t>(a)] / launch.cluster[static_cast<size_t>(a)]);
+      set(position[static_cast<size_t>(a)] / cluster[static_cast<size_t>(a)]);
     if (int a = axis("%nclusterid"); a >= 0)
-      set(launch.grid[static_cast<size_t>(a)] / launch.cluster[static_cast<size_t>(a)]);
+      set(launch.grid[static_cast<size_t>(a)] / cluster[static_cast<size_t>(a)]);
     if (int a = axis("%cluster_ctaid"); a >= 0)
-      set(position[static_cast<size_t>(a)] % launch.cluster[static_cast<size_t>(a)]);
-    if (int a = axis("%cluster_nctaid"); a >= 0) set(launch.cluster[static_cast<size_t>(a)]);
+      set(position[static_cast<size_t>(a)] % cluster[static_cast<size_t>(a)]);
+    if (int a = axis("%cluster_nctaid"); a >= 0) set(cluster[static_cast<size_t>(a)]);
     if (name == "%laneid") set(lane);
     if (name == "%warpid") set(warp.index);
     if (name == "%nwarpid") set(64);
     if (name == "WARP_SZ") set(warp_size);
-    if (name == "%cluster_ctarank") set(0);
-    if (name == "%cluster_nctarank") set(1);
+    if (name == "%cluster_ctarank") set(rank);
+    if (name == "%cluster_nctarank") set(cluster_size);
+    if (name == "%is_explicit_cluster")
+      set(program.explicit_cluster ? 1 : 0);  // a predicate, held like every register
     if (name == "%lanemask_eq") set(1u << lane);
     if (name == "%lanemask_lt") set((1u << lane) - 1);
     if (name == "%lanemask_le") set((2u << lane) - 1u);
@@ -60,60 +66,65 @@ std::string role_of(const Launch& launch, uint32_t warp) {
 
 }  // namespace
 
-Cta::Cta(const Program& p, const Launch& l, GlobalMemory& g, const RunOptions& o, Dim3 where)
-    : program(p),
-      launch(l),
-      global(g),
-      options(o),
+Cta::Cta(Machine& m, uint16_t number, Dim3 where)
+    : machine(m),
+      program(m.program),
+      launch(m.launch),
+      global(m.global),
+      options(m.options),
       position(where),
-      recorder(o.event_limit),
-      shared(p.shared_bytes, o.domain == Domain::provenance) {
-  Trace& trace = recorder.trace();
-  trace.kernel = p.entry->name;
-  for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = where[i];
-  trace.places = p.places;
-  trace.registers_per_thread = p.registers_per_thread;
-  for (const Buffer& b : l.buffers) trace.allocation_names.push_back(b.name);
-  for (const std::string& name : p.variable_names) trace.allocation_names.push_back(name);
-  add_shared_names(p, l, trace);
-
-  const uint32_t threads = l.threads();
+      index(number),
+      rank(static_cast<uint16_t>(number % m.cluster_size())),
+      cluster(static_cast<uint16_t>(number / m.cluster_size())),
+      window_tag(m.cluster_size() > 1 ? uint32_t{rank} << AddressMap::rank_shift : 0),
+      recorder(m.recorder),
+      shared(m.program.shared_bytes, m.options.domain == Domain::provenance) {
+  const Program& p = program;
+  const uint32_t threads = launch.threads();
   const uint32_t warp_count = (threads + warp_size - 1) / warp_size;
-  trace.warps = warp_count;
   groups.resize((warp_count + 3) / 4);
   for (uint32_t w = 0; w < warp_count; ++w) {
     auto warp = std::make_unique<Warp>(static_cast<uint16_t>(w), p.register_count, provenance());
     const uint32_t lanes = std::min(warp_size, threads - w * warp_size);
     warp->started = lanes == warp_size ? all_lanes : (LaneMask{1} << lanes) - 1;
     warp->fragments.push_back({0, warp->started, false, {}});
-    warp->strands.push_back({warp->started, recorder.take_agent(static_cast<uint16_t>(w), role_of(l, w))});
+    warp->strands.push_back({warp->started, recorder.take_agent(index, static_cast<uint16_t>(w), role_of(launch, w))});
     warp->owned_registers = p.registers_per_thread;
     for (auto [reg, value] : p.constants) warp->regs.set_all(reg, value);
-    for (const auto& [reg, name] : p.specials) fill_special(*warp, reg, name, l, where);
+    for (auto [reg, offset] : p.shared_addresses) warp->regs.set_all(reg, offset + window_tag);
+    for (const auto& [reg, name] : p.specials) fill_special(*warp, reg, name, p, launch, where, rank);
     if (p.local_bytes != 0) warp->local.assign(warp_size, WindowMemory(p.local_bytes, provenance()));
     warps.push_back(std::move(warp));
   }
 }
 
-// One schedule (ALG 5.3): every warp runs until none of its lanes can move; when no warp moved, the oldest
-// copy in flight lands; the run ends when nothing moves. Any schedule would do: the checker proves from this
-// one that all others are the same (ALG section 3).
-Trace Cta::run() {
-  while (!stopped_) {
-    bool moved = false;
-    for (auto& warp : warps) {
-      moved |= run_warp(*warp);
-      if (stopped_) break;
-    }
-    if (stopped_ || moved) continue;
-    if (!land_one()) {
-      note_blocked();
-      break;
-    }
+bool Cta::run_warps() {
+  bool moved = false;
+  for (auto& warp : warps) {
+    moved |= run_warp(*warp);
+    if (machine.halted()) break;
   }
-  while (!stopped_ && land_one()) {
-  }
-  return std::move(recorder.trace());
+  return moved;
+}
+
+void Cta::halt() { machine.halt(); }
+
+Cta* Cta::owner_of(uint64_t address) const {
+  if (window_tag == 0 && machine.cluster_size() == 1) return machine.ctas[index].get();
+  const uint64_t wanted = (address & 0xffffffff) >> AddressMap::rank_shift;
+  return wanted < machine.cluster_size() ? machine.ctas[cluster * machine.cluster_size() + wanted].get()
+                                         : nullptr;
+}
+
+bool Cta::ended() const {
+  return std::all_of(warps.begin(), warps.end(), [](const auto& w) { return w->live() == 0; });
+}
+
+uint32_t Cta::oldest_in_flight() const {
+  uint32_t oldest = AsyncOp::none;
+  if (!flights.empty()) oldest = flights.front().op;
+  if (!copies.empty()) oldest = std::min(oldest, copies.front().op);
+  return oldest;
 }
 
 bool Cta::run_warp(Warp& warp) {
@@ -140,7 +151,7 @@ bool Cta::run_warp(Warp& warp) {
                                                   : "the event limit was reached before the CTA ended",
                        "a loop may never end; a smaller case of the launch may decide it");
       recorder.trace().live_pollers.push_back(any_strand(warp, next->lanes));
-      stopped_ = true;
+      halt();
       return true;
     }
     if (next->pc >= program.code.size()) {  // falling off the end is ret
@@ -158,7 +169,7 @@ bool Cta::run_warp(Warp& warp) {
                             d.text->mnemonic),
                 "give the buffer it was loaded from `control_data = true` and its values, or run with "
                 "--domain bits");
-        stopped_ = true;
+        halt();
         return true;
       }
       LaneMask truth = 0;
@@ -200,7 +211,7 @@ bool Cta::run_warp(Warp& warp) {
         fragment_at(warp, lanes).blocked = true;
         break;
       case Step::stop:
-        stopped_ = true;
+        halt();
         return true;
     }
   }
@@ -286,7 +297,7 @@ void Cta::land(const Copy& copy) {
                                outcome == Mbarrier::Outcome::invalid_object ? "not a live barrier"
                                                                             : "out of its transaction range"),
                    "wait for the copy before the barrier is invalidated, and expect at most 1 MiB a phase");
-    stopped_ = true;
+    halt();
   }
 }
 
@@ -323,7 +334,7 @@ std::vector<Strand> Cta::strands_of(Warp& warp, LaneMask lanes, uint32_t place) 
     if (part != warp.strands[i].lanes) {
       const AgentId parent = warp.strands[i].agent;
       const std::string role = recorder.trace().agents[parent.v].role;
-      const AgentId child = recorder.take_agent(warp.index, role);
+      const AgentId child = recorder.take_agent(index, warp.index, role);
       recorder.add(EventKind::fork, parent, place).object = child.v;
       warp.strands[i].lanes &= ~part;
       warp.strands.push_back({part, child});
@@ -398,10 +409,13 @@ Step Cta::wait_for_lanes(Warp& warp, LaneMask lanes, LaneMask missing) {
 }
 
 void Cta::exit_lanes(Warp& warp, LaneMask mask, uint32_t place) {
-  for (const Strand& s : strands_of(warp, mask, place)) recorder.add(EventKind::exit, s.agent, place);
+  for (const Strand& s : strands_of(warp, mask, place))
+    recorder.add(EventKind::exit, s.agent, place).count =
+        static_cast<uint32_t>(std::popcount(s.lanes));
   std::erase_if(warp.strands, [&](const Strand& s) { return (s.lanes & mask) != 0; });
   warp.exited |= mask;
   std::erase_if(warp.fragments, [&](const Fragment& f) { return f.lanes == mask; });
+  if (warp.live() == 0) machine.settle_cluster_barrier(cluster);  // C5
 }
 
 BarrierObject* Cta::barrier_at(uint64_t address) {
@@ -418,7 +432,7 @@ BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {
   if (it == bulk_queues.end()) {
     BulkQueue q;
     q.queue = recorder.add_queue(
-        {.kind = QueueInfo::Kind::bulk, .warp = warp.index, .lane = static_cast<uint8_t>(lane)});
+        {.kind = QueueInfo::Kind::bulk, .cta = index, .warp = warp.index, .lane = static_cast<uint8_t>(lane)});
     it = bulk_queues.emplace(key, q).first;
   }
   return it->second;

@@ -5,11 +5,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/named_barrier.h"
+#include "sim/copy_groups.h"
 #include "sim/flight.h"
 #include "sim/in_flight.h"
 #include "sim/launch_run.h"
@@ -22,6 +24,7 @@
 namespace turnstile::sim {
 
 struct SumLog;
+class Machine;
 
 /// Why a fragment does not move; set by the handler that returned Step::blocked. `entered` marks two-step
 /// instructions (bar.sync, setmaxnreg.inc) whose first step was done.
@@ -62,6 +65,10 @@ struct Warp {
   LaneMask exited = 0;
   uint32_t owned_registers = 0;  ///< per thread (setmaxnreg)
   InFlightRegisters in_flight;
+  CopyGroups copy_groups;
+  uint64_t cluster_arrivals = 0;  ///< at the cluster barrier: the last instance that it arrived in, from 1
+  uint64_t cluster_waits = 0;     ///< the last instance that it saw complete
+  bool cluster_released = false;  ///< the last arrival was not .relaxed (C3)
   std::vector<WindowMemory> local;  ///< per lane, if the kernel has local memory
 
   LaneMask live() const { return started & ~exited; }
@@ -76,8 +83,12 @@ struct BulkQueue {
 
 /// An mbarrier object: its number in the trace and its state.
 struct BarrierObject {
+  static constexpr uint32_t nowhere = 0xffffffff;
+  static constexpr uint64_t several = ~uint64_t{0};
   uint32_t number = 0;
   Mbarrier state;
+  uint32_t no_complete_place = nowhere;  ///< of an arrive.noComplete of the open phase
+  uint64_t no_complete_thread = 0;       ///< who executed it, or `several`
 };
 
 /// A bulk copy between issue and landing.
@@ -90,6 +101,7 @@ struct Copy {
   uint32_t shared = 0;  ///< address in the shared window
   uint32_t buffer = 0;  ///< plain copies
   uint64_t offset = 0, bytes = 0;
+  Cta* target = nullptr;  ///< whose shared memory a load writes (MB30: one copy for each)
   BarrierObject* barrier = nullptr;  ///< loads complete on it; entries of Cta::barriers stay
   BulkQueue* queue = nullptr;        ///< stores belong to it
 };
@@ -121,19 +133,28 @@ struct WarpGroup {
 /// family each.
 class Cta {
  public:
-  Cta(const Program& program, const Launch& launch, GlobalMemory& global, const RunOptions& options,
-      Dim3 position);
+  /// `index`: its number in the machine.
+  Cta(Machine& machine, uint16_t index, Dim3 position);
 
-  /// Runs to the end and hands out the trace. Once.
-  Trace run();
+  /// Every warp runs until none of its lanes can move. Whether anything moved.
+  bool run_warps();
+  /// The oldest operation in flight that it issued (number in the trace); AsyncOp::none if there is none.
+  uint32_t oldest_in_flight() const;
+  bool land_one();
+  void note_blocked();
 
   // What handlers use.
+  Machine& machine;
   const Program& program;
   const Launch& launch;
   GlobalMemory& global;
   const RunOptions& options;
   Dim3 position;
-  Recorder recorder;
+  uint16_t index;       ///< in the machine: what traces call its CTA and its shared memory
+  uint16_t rank;        ///< in its cluster
+  uint16_t cluster;     ///< number of the cluster in the machine
+  uint32_t window_tag;  ///< in every shared address of a cluster launch: rank << 24 (PE7); 0 otherwise
+  Recorder& recorder;
   WindowMemory shared;
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<WarpGroup> groups;
@@ -149,6 +170,14 @@ class Cta {
   std::vector<std::string> not_predicted;  ///< RunResult::not_predicted
   SumLog* sum_log = nullptr;               ///< explains one element of a row (sim/rows.h)
 
+  /// Offset of an address in the own shared window; beyond its end if it is that of another CTA (MB8).
+  uint32_t shared_offset(uint64_t address) const { return static_cast<uint32_t>(address) - window_tag; }
+  /// The CTA that a shared::cluster address names; null: no such CTA in the cluster.
+  Cta* owner_of(uint64_t address) const;
+  bool ended() const;
+  uint32_t shared_footprint(std::span<const ByteRange> ranges) {
+    return recorder.footprint(Space::shared, index, ranges);
+  }
   bool provenance() const { return options.domain == Domain::provenance; }
   bool with_data() const { return options.domain != Domain::control; }
 
@@ -187,17 +216,14 @@ class Cta {
   /// Whether an operation of this queue in a group up to `group` has not landed yet (not for bulk queues).
   bool in_flight(uint32_t queue, uint64_t group) const;
   /// The CTA ends here: what landed broke a rule, and a fault stands in the trace.
-  void halt() { stopped_ = true; }
+  void halt();
 
  private:
   bool run_warp(Warp& warp);
   uint32_t last_place() const { return static_cast<uint32_t>(program.code.size() - 1); }
-  bool land_one();
   void land(const Copy& copy);
-  void note_blocked();
   bool check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes);
 
-  bool stopped_ = false;
   uint64_t last_barrier_address_ = 0;  // lanes and loops name the same barrier again and again
   BarrierObject* last_barrier_ = nullptr;
 };

@@ -42,6 +42,7 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   if (id > 15)
     return cta.fault(warp, lanes, d, "N1", fmt::format("named barrier {}: only 0 to 15 exist", id),
                      "use an id below 16");
+  const uint32_t object = uint32_t{cta.index} * 16 + id;
   Fragment& f = cta.fragment_at(warp, lanes);
   NamedBarrier& barrier = cta.named[id];
   if (f.wait.entered) {
@@ -49,11 +50,11 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   } else {
     const AgentId agent = cta.join_strands(warp, lanes, d.index);
     Event& e = cta.recorder.add(EventKind::named_barrier_arrive, agent, d.index);
-    e.object = id;
+    e.object = object;
     e.count = count;
     e.bytes = warp_size;
     if (waits) e.flags = Event::waits;
-    f.wait = {true, Blocked::On::named_barrier, id, count, barrier.instance() + 1};
+    f.wait = {true, Blocked::On::named_barrier, object, count, barrier.instance() + 1};
     switch (barrier.contribute(count, warp_size)) {
       case NamedBarrier::Outcome::ok:
       case NamedBarrier::Outcome::completed:
@@ -78,7 +79,7 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   }
   if (waits) {
     Event& e = cta.recorder.add(EventKind::named_barrier_pass, cta.any_strand(warp, lanes), d.index);
-    e.object = id;
+    e.object = object;
     e.generation = f.wait.target;
   }
   return Step::next;
@@ -88,6 +89,7 @@ Step exec_fence(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
     Event& e = cta.recorder.add(static_cast<EventKind>(d.variant), s.agent, d.index);
     e.flags = d.bytes;
+    e.scope = d.scope;
   }
   return Step::next;
 }

@@ -30,7 +30,7 @@ Step unknown_operand(Cta& cta, const Decoded& d) {
 BarrierObject* completion_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, uint32_t reg,
                                   int64_t offset) {
   const uint64_t address = (warp.regs.get(reg, lane) + static_cast<uint64_t>(offset)) & 0xffffffff;
-  BarrierObject* object = cta.barrier_at(address);
+  BarrierObject* object = cta.barrier_at(cta.shared_offset(address));
   if (object == nullptr || !object->state.valid()) {
     cta.fault(warp, LaneMask{1} << lane, d, "MB10",
               fmt::format("a bulk copy completes on {}, which is not an initialised mbarrier",
@@ -107,7 +107,7 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       const size_t shared_at = is_load ? 0 : 1 + rank;
       const int64_t shared_offset = d.offsets[is_load ? 0 : 1];
       copy.shared = static_cast<uint32_t>(
-          (warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset)) & 0xffffffff);
+          cta.shared_offset(warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset)));
       if (copy.shared % 128 != 0)
         return cta.fault(warp, bit, d, "BS2",
                          fmt::format("shared address {} of a tensor copy is not 128-byte aligned",
@@ -151,7 +151,7 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       copy.tensor = false;
       const uint64_t first = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
       const uint64_t second = warp.regs.get(d.src[1], lane) + static_cast<uint64_t>(d.offsets[1]);
-      copy.shared = static_cast<uint32_t>((is_load ? first : second) & 0xffffffff);
+      copy.shared = cta.shared_offset(is_load ? first : second);
       const uint64_t global = is_load ? second : first;
       copy.bytes = warp.regs.get(d.src[2], lane) & 0xffffffff;
       if (copy.bytes == 0 || copy.bytes % 16 != 0 || copy.shared % 16 != 0 || global % 16 != 0)

@@ -40,13 +40,14 @@ Step exec_mbarrier_init(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
     return unknown_operand(cta, d, "address or count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
-    const std::optional<uint64_t> address = barrier_address(warp, d, lane);
-    if (!address || *address % 8 != 0 || !cta.shared.contains(*address, 8))
+    const std::optional<BarrierPlace> at = barrier_place(cta, warp, d, lane);
+    if (!at)
       return cta.fault(warp, LaneMask{1} << lane, d, "BS3",
                        "an mbarrier must lie in shared memory, 8-byte aligned",
                        "align the barrier to 8 bytes");
-    auto [it, fresh] = cta.barriers.try_emplace(*address);
-    if (fresh) it->second.number = cta.recorder.add_barrier({0, *address, cta.shared_name(*address)});
+    auto [it, fresh] = cta.barriers.try_emplace(at->offset);
+    if (fresh) it->second.number = cta.recorder.add_barrier(
+          {.cta = cta.index, .address = at->offset, .name = cta.shared_name(at->offset)});
     const auto count = static_cast<uint32_t>(warp.regs.get(d.src[1], lane));
     Event& e = cta.recorder.add(EventKind::mbarrier_init, agent, d.index);
     e.object = it->second.number;
@@ -79,6 +80,7 @@ Step exec_mbarrier_arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes
     const uint64_t operand = has_operand ? warp.regs.get(d.src[1], lane) & 0xffffffff : 1;
     Event& e = cta.recorder.add(EventKind::mbarrier_arrive, agent, d.index);
     e.object = b->number;
+    e.scope = d.scope;
     e.count = expects ? 1 : static_cast<uint32_t>(operand);
     e.bytes = expects ? operand : 0;
     e.flags = static_cast<uint8_t>((d.is_signed ? 0 : Event::release) | (expects ? Event::expects_bytes : 0));
@@ -157,6 +159,7 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
       e.count =
           static_cast<uint32_t>(by_state ? warp.regs.get(d.src[1], lane) & 1 : warp.regs.get(d.src[1], lane));
       e.generation = b->state.generation();
+      e.scope = d.scope;
       if (!d.is_signed) e.flags = Event::acquire;
     }
   }

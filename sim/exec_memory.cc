@@ -20,13 +20,13 @@ struct Target {
 
 /// Resolves an address of the instruction's space; generic addresses by window (PE6, PE8).
 Target resolve(const Cta& cta, AddressSpace space, uint64_t address) {
-  if (space == AddressSpace::shared) return {Target::Where::shared, address, 0};
+  if (space == AddressSpace::shared) return {Target::Where::shared, cta.shared_offset(address), 0};
   if (space == AddressSpace::local) return {Target::Where::local, address, 0};
   if (space == AddressSpace::param) return {Target::Where::param, address, 0};
   const uint64_t window = address / AddressMap::window_bytes * AddressMap::window_bytes;
   const uint64_t offset = address - window;
   if (space == AddressSpace::generic) {
-    if (window == AddressMap::shared_window) return {Target::Where::shared, offset, 0};
+    if (window == AddressMap::shared_window) return {Target::Where::shared, cta.shared_offset(offset), 0};
     if (window == AddressMap::local_window) return {Target::Where::local, offset, 0};
     if (window == AddressMap::param_window) return {Target::Where::param, offset, 0};
   }
@@ -177,7 +177,8 @@ void record(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, 
       normalise(ranges);
       const bool shared = first.where == Target::Where::shared;
       const uint32_t footprint =
-          cta.recorder.footprint(shared ? Space::shared : Space::global, shared ? 0 : first.buffer, ranges);
+          shared ? cta.shared_footprint(ranges)
+                 : cta.recorder.footprint(Space::global, first.buffer, ranges);
       Event& e = cta.recorder.add(EventKind::access, s.agent, d.index);
       e.footprint = footprint;
       if (write) e.flags = Event::write;

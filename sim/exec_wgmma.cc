@@ -16,7 +16,7 @@ WarpGroup& group_of(Cta& cta, const Warp& warp) {
   WarpGroup& g = cta.groups[warp.index / 4];
   if (g.queue == AsyncOp::none)
     g.queue = cta.recorder.add_queue(
-        {.kind = QueueInfo::Kind::wgmma, .warp = static_cast<uint16_t>(warp.index / 4 * 4)});
+        {.kind = QueueInfo::Kind::wgmma, .cta = cta.index, .warp = static_cast<uint16_t>(warp.index / 4 * 4)});
   return g;
 }
 

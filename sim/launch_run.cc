@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
-#include "sim/cta.h"
+#include "sim/machine.h"
 #include "sim/run_rows.h"
 
 namespace turnstile::sim {
@@ -79,6 +80,17 @@ Result<std::vector<uint32_t>> chosen_ctas(const Program& program, const Launch& 
   return ctas;
 }
 
+/// The CTAs of each machine: the clusters of the CTAs named, each once, in the order in which they are named.
+std::vector<std::vector<uint32_t>> machines_of(const Program& program, const Launch& launch,
+                                               const std::vector<uint32_t>& ctas) {
+  std::vector<std::vector<uint32_t>> machines;
+  std::set<uint32_t> known;
+  for (uint32_t cta : ctas)
+    if (const uint32_t cluster = cluster_of(program, launch, cta); known.insert(cluster).second)
+      machines.push_back(ctas_of_cluster(program, launch, cluster));
+  return machines;
+}
+
 }  // namespace
 
 Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
@@ -86,36 +98,36 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   const Result<std::vector<uint32_t>> ctas = chosen_ctas(program, launch, options);
   if (!ctas) return tl::unexpected<Error>(ctas.error());
   RunResult result;
-  result.traces.resize(ctas->size());
-  std::vector<uint64_t> steps(ctas->size());
-  std::vector<std::vector<std::string>> not_predicted(ctas->size());
+  const std::vector<std::vector<uint32_t>> machines = machines_of(program, launch, *ctas);
+  result.traces.resize(machines.size());
+  std::vector<uint64_t> steps(machines.size());
+  std::vector<std::vector<std::string>> not_predicted(machines.size());
   auto run_one = [&](size_t i) {
-    const uint32_t number = (*ctas)[i];
-    const Dim3 position{number % launch.grid[0], number / launch.grid[0] % launch.grid[1],
-                        number / launch.grid[0] / launch.grid[1]};
-    Cta cta(program, launch, global, options, position);
-    cta.sum_log = log;
-    result.traces[i] = cta.run();
-    steps[i] = cta.steps;
-    not_predicted[i] = std::move(cta.not_predicted);
+    Machine machine(program, launch, global, options, machines[i]);
+    for (auto& cta : machine.ctas) cta->sum_log = log;
+    result.traces[i] = machine.run();
+    for (auto& cta : machine.ctas) {
+      steps[i] += cta->steps;
+      for (std::string& text : cta->not_predicted) not_predicted[i].push_back(std::move(text));
+    }
   };
 
   constexpr size_t most_threads = 16;
   const size_t threads =
       log == nullptr && independent(program, launch, options)
-          ? std::min({size_t{std::thread::hardware_concurrency()}, most_threads, ctas->size()})
+          ? std::min({size_t{std::thread::hardware_concurrency()}, most_threads, machines.size()})
           : 1;
   if (threads <= 1) {
-    for (size_t i = 0; i < ctas->size(); ++i) run_one(i);
+    for (size_t i = 0; i < machines.size(); ++i) run_one(i);
   } else {
     std::atomic<size_t> next = 0;
     std::vector<std::jthread> workers;
     for (size_t t = 0; t < threads; ++t)
       workers.emplace_back([&] {
-        for (size_t i = next++; i < ctas->size(); i = next++) run_one(i);
+        for (size_t i = next++; i < machines.size(); i = next++) run_one(i);
       });
   }
-  for (size_t i = 0; i < ctas->size(); ++i) {
+  for (size_t i = 0; i < machines.size(); ++i) {
     result.instructions += steps[i];
     for (std::string& text : not_predicted[i])
       if (std::find(result.not_predicted.begin(), result.not_predicted.end(), text) ==

@@ -25,14 +25,14 @@ enum class Domain : uint8_t {
 
 struct RunOptions {
   Domain domain = Domain::control;
-  std::vector<uint32_t> ctas;  ///< linear CTA numbers (x fastest); empty: all
+  std::vector<uint32_t> ctas;  ///< linear CTA numbers (x fastest), each brings its cluster; empty: all
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
-  uint64_t event_limit = 10'000'000;  ///< events per CTA, likewise
+  uint64_t event_limit = 10'000'000;  ///< events per trace, likewise
 };
 
 struct RunResult {
-  std::vector<Trace> traces;                    ///< one per CTA run, in the order of RunOptions::ctas
+  std::vector<Trace> traces;                    ///< one per cluster, in the order of RunOptions::ctas
   std::vector<std::vector<std::byte>> buffers;  ///< after the launch, by buffer number; bits domain only
   uint64_t instructions = 0;                    ///< warp instructions executed
   std::vector<std::string> not_predicted;  ///< why bits of the outputs are not those of a GPU (bits domain)
@@ -47,9 +47,9 @@ using ProgramHandle = std::unique_ptr<Program, ProgramDeleter>;
 /// is an Error with file, line and mnemonic (ptx.md PG30): it is never skipped.
 Result<ProgramHandle> load_program(const Launch& launch);
 
-/// Executes CTAs one after the other, each under one fixed schedule (warps in bursts, copies land when
-/// nothing else can move). CTAs that no value can pass between run on several threads, with the same result.
-/// A fault of the kernel (out of bounds, barrier misuse) ends its CTA and stands in its Trace; an Error is a
+/// Executes clusters one after the other, each under one fixed schedule (warps in bursts, copies land when
+/// nothing else can move). Clusters that no value can pass between run on several threads, with the same result.
+/// A fault of the kernel (out of bounds, barrier misuse) ends its cluster and stands in its Trace; an Error is a
 /// fault of the input.
 Result<RunResult> run_launch(const Program& program, const Launch& launch, const RunOptions& options);
 

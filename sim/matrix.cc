@@ -58,7 +58,7 @@ const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_
   if (begin < AddressMap::shared_static_base || end > cta.shared.size())
     out.problem = fmt::format("an operand at shared 0x{:x} to 0x{:x}, outside shared memory", begin, end);
   else
-    out.footprint = cta.recorder.footprint(Space::shared, 0, ranges);
+    out.footprint = cta.shared_footprint(ranges);
   return out;
 }
 

@@ -24,6 +24,8 @@ constexpr uint64_t shared_limit = 227 * 1024;  // what a CTA can have on sm_90, 
 constexpr uint64_t local_limit = uint64_t{64} << 20;       // of all threads of a CTA
 constexpr uint64_t variables_limit = uint64_t{256} << 20;  // module scope, all together
 
+constexpr uint64_t most_cluster_ctas = 16;  // F3: 8 is portable, 16 the most that any GPU has
+
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 class Builder {
@@ -199,8 +201,7 @@ class Builder {
       return fail(launch_.path, 0, 0,
                   fmt::format("block has {} threads, the kernel allows {} (.maxntid)", threads,
                               count(*d.max_threads)));
-    if (launch_.cluster[0] * launch_.cluster[1] * launch_.cluster[2] != 1)
-      return fail(launch_.path, 0, 0, "clusters of more than one CTA are not implemented");
+    if (auto r = bind_cluster(d); !r) return r;
     // RG10, PL17: the launch file's number, else .maxnreg, else the launch-bound rule.
     if (launch_.registers_per_thread)
       p_.registers_per_thread = *launch_.registers_per_thread;
@@ -209,6 +210,34 @@ class Builder {
     else if (d.max_threads && d.min_ctas_per_sm)
       p_.registers_per_thread = static_cast<uint32_t>(
           std::min<uint64_t>(65536 / (count(*d.max_threads) * *d.min_ctas_per_sm) / 8 * 8, 256));
+    return {};
+  }
+
+  /// The launch file says how CTAs form clusters, or the kernel does (PL3); if both do, they must agree.
+  Result<void> bind_cluster(const ptx::Directives& d) {
+    p_.cluster = launch_.cluster;
+    if (d.required_cluster) {
+      if (p_.cluster_size() == 1) p_.cluster = *d.required_cluster;
+      if (p_.cluster != *d.required_cluster)
+        return fail(launch_.path, 0, 0,
+                    fmt::format("clusters of {}x{}x{} CTAs, the kernel requires {}x{}x{} (.reqnctapercluster)",
+                                p_.cluster[0], p_.cluster[1], p_.cluster[2], (*d.required_cluster)[0],
+                                (*d.required_cluster)[1], (*d.required_cluster)[2]));
+    }
+    uint64_t size = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      size *= p_.cluster[i];
+      if (p_.cluster[i] == 0 || size > most_cluster_ctas || launch_.grid[i] % p_.cluster[i] != 0)
+        return fail(launch_.path, 0, 0,
+                    fmt::format("clusters of {}x{}x{} CTAs do not fit a grid of {}x{}x{} (at most {} CTAs each)",
+                                p_.cluster[0], p_.cluster[1], p_.cluster[2], launch_.grid[0], launch_.grid[1],
+                                launch_.grid[2], most_cluster_ctas));
+    }
+    if (d.max_cluster_rank && size > *d.max_cluster_rank)
+      return fail(launch_.path, 0, 0,
+                  fmt::format("a cluster has {} CTAs, the kernel allows {} (.maxclusterrank)", size,
+                              *d.max_cluster_rank));
+    p_.explicit_cluster = d.explicit_cluster || size > 1;
     return {};
   }
 
@@ -221,6 +250,16 @@ class Builder {
     if (fresh) {
       it->second = new_register(64);
       p_.constants.push_back({it->second, value});
+    }
+    return it->second;
+  }
+  /// The address of a shared variable: the same number in every CTA, unless its rank is part of it (PE7).
+  uint32_t shared_address(uint64_t value) {
+    if (p_.cluster_size() == 1) return constant(value);
+    auto [it, fresh] = shared_addresses_.try_emplace(value, 0u);
+    if (fresh) {
+      it->second = new_register(64);
+      p_.shared_addresses.push_back({it->second, value});
     }
     return it->second;
   }
@@ -254,7 +293,9 @@ class Builder {
         d.src.push_back(special(o.name));
         break;
       case ptx::OperandKind::symbol:
-        d.src.push_back(constant(address_of(o.symbol) + static_cast<uint64_t>(o.offset)));
+        d.src.push_back(entry_.symbols[o.symbol].space == ptx::StateSpace::shared
+                            ? shared_address(address_of(o.symbol) + static_cast<uint64_t>(o.offset))
+                            : constant(address_of(o.symbol) + static_cast<uint64_t>(o.offset)));
         break;
       case ptx::OperandKind::sink:
         d.src.push_back(constant(0));
@@ -352,6 +393,7 @@ class Builder {
   const ptx::Entry& entry_;
   std::map<uint32_t, uint64_t> address_;
   std::map<uint64_t, uint32_t> constants_;
+  std::map<uint64_t, uint32_t> shared_addresses_;
   std::vector<uint32_t> decimal_floats_;  // source positions of the instruction being decoded
   std::map<std::string, uint32_t> specials_;
 };

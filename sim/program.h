@@ -55,6 +55,8 @@ struct Decoded {
   uint8_t vector = 1;
   bool is_signed = false;
   uint8_t variant = 0;
+  Scope scope = Scope::cta;  ///< of memory order and fences
+  bool any_cta = false;      ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
   bool is_move = false;           ///< exec_move of a register: may be a rename (Cta::check_in_flight)
   bool is_wgmma = false;          ///< looks after registers in flight itself
   uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
@@ -64,6 +66,7 @@ struct Decoded {
 /// Layout of the shared window, generic windows and parameters of one launch.
 struct AddressMap {
   static constexpr uint64_t shared_static_base = 0x400;  ///< the first KiB belongs to the system on sm_90
+  static constexpr unsigned rank_shift = 24;  ///< of the CTA's rank in shared addresses of cluster launches (PE7)
   static constexpr uint64_t shared_window = uint64_t{0x7f} << 40;
   static constexpr uint64_t local_window = uint64_t{0x7e} << 40;
   static constexpr uint64_t param_window = uint64_t{0x7d} << 40;
@@ -79,6 +82,8 @@ struct Program {
   std::vector<Place> places;
   uint32_t register_count = 0;                             ///< declared plus constants plus specials
   std::vector<std::pair<uint32_t, uint64_t>> constants;    ///< register -> value, the same in every lane
+  std::vector<std::pair<uint32_t, uint64_t>> shared_addresses;  ///< register -> offset of a shared variable,
+                                                                ///< if each CTA has its own address for it
   std::vector<std::pair<uint32_t, std::string>> specials;  ///< register -> special register name
   static constexpr uint64_t most_register_words = uint64_t{1} << 25;  ///< of a CTA: registers times lanes
   std::vector<uint8_t> register_bits;
@@ -92,6 +97,10 @@ struct Program {
       variables;  ///< module-scope .global/.const, as buffers behind those of the launch
   std::vector<std::string> variable_names;
   uint32_t registers_per_thread = 0;  ///< at entry; 0 if unknown
+  Dim3 cluster{1, 1, 1};  ///< of the launch file, or .reqnctapercluster
+  bool explicit_cluster = false;
+
+  uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
 };
 
 /// Decodes the kernel of a launch from PTX that is already parsed; load_program is this on the launch's file.

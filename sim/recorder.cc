@@ -42,19 +42,22 @@ uint32_t Recorder::footprint(Space space, uint32_t allocation, std::span<const B
   return id;
 }
 
-AgentId Recorder::take_agent(uint16_t warp, const std::string& role) {
-  auto& free = free_agents_[warp];
+AgentId Recorder::take_agent(uint16_t cta, uint16_t warp, const std::string& role) {
+  auto& free = free_agents_[uint32_t{cta} << 16 | warp];
   if (!free.empty()) {
     const AgentId agent = free.back();
     free.pop_back();
     return agent;
   }
   must(trace_.agents.size() < 0xffff, "more strands than agent numbers");
-  trace_.agents.push_back({0, warp, role});
+  trace_.agents.push_back({.cta = cta, .warp = warp, .role = role});
   return {static_cast<uint16_t>(trace_.agents.size() - 1)};
 }
 
-void Recorder::release_agent(AgentId agent) { free_agents_[trace_.agents[agent.v].warp].push_back(agent); }
+void Recorder::release_agent(AgentId agent) {
+  const AgentInfo& info = trace_.agents[agent.v];
+  free_agents_[uint32_t{info.cta} << 16 | info.warp].push_back(agent);
+}
 
 uint32_t Recorder::add_queue(const QueueInfo& info) {
   trace_.queues.push_back(info);

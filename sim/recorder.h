@@ -11,7 +11,7 @@
 
 namespace turnstile::sim {
 
-/// Writes the Trace of one CTA: numbers strands, interns footprints, counts against the event limit.
+/// Writes the Trace of one machine: numbers strands, interns footprints, counts against the event limit.
 class Recorder {
  public:
   explicit Recorder(uint64_t event_limit) : event_limit_(event_limit) {}
@@ -25,7 +25,7 @@ class Recorder {
   uint32_t footprint(Space space, uint32_t allocation, std::span<const ByteRange> ranges);
 
   /// A strand number for a warp: a free one of that warp, or a new one.
-  AgentId take_agent(uint16_t warp, const std::string& role);
+  AgentId take_agent(uint16_t cta, uint16_t warp, const std::string& role);
   void release_agent(AgentId agent);
 
   uint32_t add_queue(const QueueInfo& info);
@@ -39,7 +39,7 @@ class Recorder {
   Trace trace_;
   uint64_t event_limit_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> footprints_by_hash_;
-  std::unordered_map<uint16_t, std::vector<AgentId>> free_agents_;
+  std::unordered_map<uint32_t, std::vector<AgentId>> free_agents_;  ///< by CTA and warp
 };
 
 /// Sorts ranges and joins those that touch. Plain ranges only.

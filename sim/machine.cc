@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/machine.h"
+
+#include <algorithm>
+
+#include "model/must.h"
+
+namespace turnstile::sim {
+
+Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOptions& o,
+                 std::span<const uint32_t> numbers)
+    : program(p),
+      launch(l),
+      global(g),
+      options(o),
+      recorder(o.event_limit),
+      barriers(numbers.size() / p.cluster_size()),
+      cluster_size_(p.cluster_size()) {
+  must(!numbers.empty() && numbers.size() % cluster_size_ == 0, "a machine holds whole clusters");
+  Trace& trace = recorder.trace();
+  trace.kernel = p.entry->name;
+  trace.places = p.places;
+  trace.registers_per_thread = p.registers_per_thread;
+  trace.cluster_ctas = cluster_size_;
+  trace.clusters = static_cast<uint32_t>(barriers.size());
+  for (const Buffer& b : l.buffers) trace.allocation_names.push_back(b.name);
+  for (const std::string& name : p.variable_names) trace.allocation_names.push_back(name);
+  add_shared_names(p, l, trace);
+  for (uint32_t number : numbers) {
+    const Dim3 position{number % l.grid[0], number / l.grid[0] % l.grid[1], number / l.grid[0] / l.grid[1]};
+    ctas.push_back(std::make_unique<Cta>(*this, static_cast<uint16_t>(ctas.size()), position));
+    trace.warps += static_cast<uint32_t>(ctas.back()->warps.size());
+  }
+  for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = ctas.front()->position[i];
+}
+
+// One schedule (ALG 5.3): every warp runs until none of its lanes can move; when no warp moved, the oldest
+// operation in flight lands; the run ends when nothing moves. Any schedule would do: the checker proves from
+// this one that all others are the same (ALG section 3).
+Trace Machine::run() {
+  while (!stopped_) {
+    bool moved = false;
+    for (auto& cta : ctas) {
+      moved |= cta->run_warps();
+      if (stopped_) break;
+    }
+    if (stopped_ || moved || land_one()) continue;
+    for (auto& cta : ctas) cta->note_blocked();
+    break;
+  }
+  while (!stopped_ && land_one()) {
+  }
+  return std::move(recorder.trace());
+}
+
+bool Machine::land_one() {
+  Cta* oldest = nullptr;
+  for (auto& cta : ctas)
+    if (cta->oldest_in_flight() != AsyncOp::none &&
+        (oldest == nullptr || cta->oldest_in_flight() < oldest->oldest_in_flight()))
+      oldest = cta.get();
+  return oldest != nullptr && oldest->land_one();
+}
+
+// C1, C5: all threads of the cluster that still run have arrived. A warp arrives as one (C2).
+void Machine::settle_cluster_barrier(uint32_t cluster) {
+  ClusterBarrier& barrier = barriers[cluster];
+  bool anybody = false;
+  for (uint32_t r = 0; r < cluster_size_; ++r)
+    for (const auto& warp : ctas[cluster * cluster_size_ + r]->warps) {
+      if (warp->live() == 0) continue;
+      if (warp->cluster_arrivals <= barrier.completed) return;
+      anybody = true;
+    }
+  if (anybody) ++barrier.completed;
+}
+
+uint32_t cluster_of(const Program& program, const Launch& launch, uint32_t cta) {
+  const Dim3 c = program.cluster;
+  const uint32_t x = cta % launch.grid[0] / c[0], y = cta / launch.grid[0] % launch.grid[1] / c[1],
+                 z = cta / launch.grid[0] / launch.grid[1] / c[2];
+  return x + launch.grid[0] / c[0] * (y + launch.grid[1] / c[1] * z);
+}
+
+std::vector<uint32_t> ctas_of_cluster(const Program& program, const Launch& launch, uint32_t cluster) {
+  const Dim3 c = program.cluster;
+  const uint32_t across = launch.grid[0] / c[0], down = launch.grid[1] / c[1];
+  const uint32_t x0 = cluster % across * c[0], y0 = cluster / across % down * c[1],
+                 z0 = cluster / across / down * c[2];
+  std::vector<uint32_t> out;
+  for (uint32_t z = 0; z < c[2]; ++z)
+    for (uint32_t y = 0; y < c[1]; ++y)
+      for (uint32_t x = 0; x < c[0]; ++x)
+        out.push_back(x0 + x + launch.grid[0] * (y0 + y + launch.grid[1] * (z0 + z)));
+  return out;
+}
+
+}  // namespace turnstile::sim
