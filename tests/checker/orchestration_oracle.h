@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "model/orchestration.h"
+
+namespace turnstile::test {
+
+/// What some schedule of an orchestration does. Never in production; shares no code with model/protocol/ or
+/// checker/.
+struct OrchestrationTruth {
+  bool hang = false;
+  bool race = false;     ///< two conflicting accesses possible in one state
+  bool stale = false;    ///< a read finds another tag than it demands
+  bool refused = false;  ///< an operation without a defined result; that schedule is not followed further
+  bool dead = false;     ///< a CTA ends that is still a target, or is touched after it has ended
+  uint64_t states = 0;
+
+  bool fault() const { return hang || race || stale || refused || dead; }
+  std::string text() const;
+};
+
+/// All interleavings by depth-first search over states (algorithms.md section 10): an operation is two steps,
+/// its access and then its completion; expect never completes a phase (Q19). Nothing if there are more states
+/// than the limit. Knows mbarriers (no drop, no inval), loads, accesses, named and cluster barriers, signals,
+/// pools, exits; must not be given anything else.
+std::optional<OrchestrationTruth> explore_naively(const Orchestration& program, uint64_t limit);
+
+}  // namespace turnstile::test
