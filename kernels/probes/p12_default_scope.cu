@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// P12: a payload for a cluster peer, published by a remote arrive of the default scope (.release.cta by the
+// letter), taken by a default wait (.acquire.cta): are stale values read? (HB1, HB7, Q2). The payload goes
+// through the peer's shared memory or through global memory.
+
+#include "ptx.cuh"
+
+namespace probes {
+namespace {
+
+enum class Scope : int { standard, cluster };
+enum class Where : int { peer_shared, global };
+enum class Order : int {
+  payload_first,
+  arrive_first,
+  elected
+};  // elected: __syncwarp, then one lane arrives for all
+
+constexpr int words_each = 8, lanes = 32, words = words_each * lanes;
+
+struct Counts {
+  unsigned long long rounds, words, stale, ahead, timeouts;
+};
+
+/// CTA 0 of each cluster writes round number i to every word; CTA 1 reads. The answer is a remote arrive of
+/// the same scope.
+template <Scope scope, Where where, Order order>
+__global__ void message(uint32_t* global, Counts* total, uint32_t rounds) {
+  __shared__ __align__(16) uint32_t inbox[words];
+  __shared__ __align__(8) uint64_t object;
+  const uint32_t bar = shared_address(&object), lane = threadIdx.x, rank = cluster_rank();
+  for (int k = 0; k < words_each; ++k) inbox[k * lanes + lane] = 0;
+  if (lane == 0) {
+    mbar_init(bar, rank == 1 && order == Order::elected ? 1 : lanes);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  uint32_t* slot = global + blockIdx.x / 2 * words;
+  const uint32_t peer_bar = in_cta(bar, rank ^ 1), peer_inbox = in_cta(shared_address(inbox), 1);
+  const auto arrive = [&] {
+    scope == Scope::cluster ? mbar_arrive_remote_cluster(peer_bar) : mbar_arrive_remote(peer_bar);
+  };
+  const auto ready = [&](uint32_t parity) {
+    const uint64_t end = nanoseconds() + 20000000;
+    do {
+      if (scope == Scope::cluster ? mbar_try_cluster(bar, parity) : mbar_try(bar, parity)) return true;
+    } while (nanoseconds() < end);
+    return false;
+  };
+  Counts c{};
+  for (uint32_t i = 1; i <= rounds; ++i) {
+    if (rank == 0) {
+      if (order == Order::arrive_first) arrive();
+      for (int k = 0; k < words_each; ++k) {
+        const uint32_t at = static_cast<uint32_t>(k) * lanes + lane;
+        if (where == Where::peer_shared) {
+          asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(peer_inbox + at * 4), "r"(i) : "memory");
+        } else {
+          asm volatile("st.global.u32 [%0], %1;" ::"l"(slot + at), "r"(i) : "memory");
+        }
+      }
+      if (order == Order::payload_first) arrive();
+      if (order == Order::elected) {
+        __syncwarp();
+        if (lane == 0) arrive();
+      }
+      if (!__all_sync(~0u, ready(i - 1 & 1))) {
+        ++c.timeouts;
+        break;
+      }
+    } else {
+      if (!__all_sync(~0u, ready(i - 1 & 1))) {
+        ++c.timeouts;
+        break;
+      }
+      for (int k = 0; k < words_each; ++k) {
+        const uint32_t at = static_cast<uint32_t>(k) * lanes + (lane + 5) % lanes;  // another lane's words
+        uint32_t value;
+        if (where == Where::peer_shared) {
+          asm volatile("ld.shared.u32 %0, [%1];"
+                       : "=r"(value)
+                       : "r"(shared_address(inbox) + at * 4)
+                       : "memory");
+        } else {
+          asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(slot + at) : "memory");
+        }
+        c.stale += value < i;
+        c.ahead += value > i;
+      }
+      c.words += words_each;
+      ++c.rounds;
+      arrive();
+    }
+  }
+  atomicAdd(&total->rounds, c.rounds);
+  atomicAdd(&total->words, c.words);
+  atomicAdd(&total->stale, c.stale);
+  atomicAdd(&total->ahead, c.ahead);
+  atomicAdd(&total->timeouts, c.timeouts);
+  __syncwarp();
+  cluster_sync();
+}
+
+template <Scope scope, Where where, Order order>
+void stress(Bench& b, const Variant&) {
+  const auto clusters = static_cast<unsigned>(b.multiprocessors()) * 2;
+  uint32_t* global = b.device_array<uint32_t>(size_t{clusters} * words);
+  Counts* total = b.device_array<Counts>(1);
+  b.run(message<scope, where, order>, Shape{clusters * 2, lanes, 2}, global, total, 100000u);
+  const Counts c = b.download(total, 1)[0];
+  b.number("clusters", clusters);
+  b.number("rounds", c.rounds / lanes);
+  b.number("words_read", c.words);
+  b.number("stale", c.stale);
+  b.number("ahead", c.ahead);
+  b.number("timeouts", c.timeouts);
+}
+
+constexpr Scope standard = Scope::standard, cluster = Scope::cluster;
+constexpr Where shared = Where::peer_shared, global = Where::global;
+
+constexpr Variant variants[] = {
+    {"shared_cluster_scope", true, "peer's shared memory, .release.cluster and .acquire.cluster: never stale",
+     stress<cluster, shared, Order::payload_first>},
+    {"global_cluster_scope", true, "global memory, .release.cluster and .acquire.cluster: never stale",
+     stress<cluster, global, Order::payload_first>},
+    {"shared_arrive_first", true, "arrive before the payload: stale values must show",
+     stress<standard, shared, Order::arrive_first>},
+    {"shared_default", false, "peer's shared memory, default scopes",
+     stress<standard, shared, Order::payload_first>},
+    {"shared_default_elected", false, "the same, one lane arrives for the warp",
+     stress<standard, shared, Order::elected>},
+    {"global_default", false, "global memory, default scopes",
+     stress<standard, global, Order::payload_first>},
+    {"global_default_elected", false, "the same, one lane arrives for the warp",
+     stress<standard, global, Order::elected>},
+};
+
+}  // namespace
+
+const Probe p12{"P12", variants};
+
+}  // namespace probes
