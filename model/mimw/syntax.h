@@ -51,6 +51,7 @@ struct Expr {
   int64_t number = 0;
   std::string name;               ///< name; element: of the list; call: of the function
   std::vector<ExprId> arguments;  ///< element: the index; unary, binary: the operands
+  unsigned height = 1;            ///< of the tree under it
 };
 
 /// An object as an operand: `@0.tm.acc[i%S]#i`.
@@ -154,6 +155,7 @@ struct SyntaxTree {
   std::vector<Expr> expressions;
   std::vector<Statement> statements;
   std::vector<Expectation> expectations;
+  bool names_ctas = false;  ///< some object is written with `@`
 };
 
 }  // namespace turnstile::mimw
