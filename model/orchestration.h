@@ -12,10 +12,18 @@ namespace turnstile {
 /// both front ends meet here: a .mimw text is one, and a trace of a kernel is cut into one (fragment K1 of
 /// algorithms.md 3.1: what a strand does next does not depend on the schedule).
 struct Orchestration {
+  /// `generation` of waits and passes is not filled in: the schedule decides it. That of group_wait is: the
+  /// group is part of the program.
+  ///
+  /// Strands that other strands create: `fork` with its own strand as object marks where a strand begins and
+  /// waits until its parent's fork. `join` with its own strand as object, and count = the other strand, marks
+  /// where the `join` of that strand meets it; the two pass together.
+  ///
+  /// `exit` with a count: so many threads (contributions of the cluster barrier) leave the barriers that
+  /// count them (C5, N8). Without a count the strand is only at its end.
   struct Strand {
-    std::vector<Event>
-        events;         ///< `generation` of waits and passes is not filled in: the schedule decides it
-    bool whole = true;  ///< false: it was blocked when its trace ended, nobody knows how it goes on
+    std::vector<Event> events;
+    bool whole = true;  ///< false: its trace ended while it was blocked, nobody knows how it goes on
   };
 
   /// Agents, barriers, queues, pools, signals, places, footprints, ops; `events`, `blocked`, `faults` are
@@ -23,8 +31,16 @@ struct Orchestration {
   Trace tables;
   std::vector<Strand> strands;  ///< by AgentId
   /// By index into tables.ops: async_access events, then async_complete. They happen in this order, after the
-  /// issue, at times of the schedule's choosing; their accesses and completion are separate steps.
+  /// issue, at times of the schedule's choosing; their accesses and completion are separate steps. A
+  /// bulk_store has read its source (READ_DONE: what a wait with read_only waits for) with its last access
+  /// that does not write, and is done (FULL) with async_complete. Empty: it is never issued in full, or
+  /// nobody knows when it lands.
   std::vector<std::vector<Event>> operations;
 };
+
+/// The agents of a trace. A strand that was blocked at the end has the wait that blocks it as its last event,
+/// and is not whole; so is every strand if the trace ended with a fault or at a limit. Strand numbers that
+/// the trace re-uses become separate strands where re-use would order what the program does not.
+Orchestration orchestration_of(const Trace& trace);
 
 }  // namespace turnstile

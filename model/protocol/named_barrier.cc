@@ -6,7 +6,7 @@ namespace turnstile {
 NamedBarrier::Outcome NamedBarrier::contribute(uint32_t expected, uint32_t threads) {
   if (expected == 0 || expected % 32 != 0) return Outcome::bad_count;
   if (arrived_ != 0 && expected != expected_) return Outcome::count_mismatch;
-  if (arrived_ + threads > expected) return Outcome::over_arrival;
+  if (threads > expected - arrived_) return Outcome::over_arrival;
   expected_ = expected;
   arrived_ += threads;
   if (arrived_ != expected_) return Outcome::ok;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that OrchestrationMachine takes for granted, checked once. Traces and texts are input.
+#include <vector>
+
+#include "model/protocol/mbarrier.h"
+#include "model/protocol/orchestration_machine.h"
+
+namespace turnstile {
+
+namespace {
+
+constexpr size_t kMaxEvents = size_t{1} << 31;
+constexpr uint32_t kMaxNamedObjects = 16u << 16;
+
+std::string table_defect(const Orchestration& program) {
+  const Trace& t = program.tables;
+  if (program.strands.size() != t.agents.size()) return "the strands are not those of the agent table";
+  if (program.operations.size() != t.ops.size()) return "the operations are not those of the table";
+  if (t.ops.size() >= kMaxEvents) return "too many operations";
+  for (const BarrierInfo& b : t.barriers)
+    if (b.initial_count > Mbarrier::max_count) return b.name + " counts more arrivals than a barrier can";
+  for (const Footprint& f : t.footprints)
+    if (uint64_t{f.first_range} + f.range_count > t.ranges.size())
+      return "a footprint names ranges that are not there";
+  for (const AsyncOp& op : t.ops) {
+    if (op.issuer.v >= t.agents.size() || op.place >= t.places.size())
+      return "an operation names a strand or a place that is not there";
+    if ((op.barrier != AsyncOp::none && op.barrier >= t.barriers.size()) ||
+        (op.queue != AsyncOp::none && op.queue >= t.queues.size()))
+      return "an operation names a barrier or a queue that is not there";
+  }
+  return {};
+}
+
+std::string event_defect(const Trace& t, const Event& e, uint32_t strand) {
+  if (e.agent.v != strand) return "an event lies in the list of another strand";
+  if (e.place >= t.places.size()) return "an event names a place that is not there";
+  size_t objects = 0;
+  switch (e.kind) {
+    case EventKind::fork:
+    case EventKind::join:
+      objects = t.agents.size();
+      break;
+    case EventKind::mbarrier_init:
+    case EventKind::mbarrier_inval:
+    case EventKind::mbarrier_arrive:
+    case EventKind::mbarrier_expect_tx:
+    case EventKind::mbarrier_wait:
+      objects = t.barriers.size();
+      break;
+    case EventKind::named_barrier_arrive:
+    case EventKind::named_barrier_pass:
+      if (e.bytes > 0xffffffff) return "a named barrier gets more threads than there are";
+      objects = kMaxNamedObjects;
+      break;
+    case EventKind::access:
+      if (e.footprint >= t.footprints.size()) return "an access names a footprint that is not there";
+      return {};
+    case EventKind::async_issue:
+      objects = t.ops.size();
+      break;
+    case EventKind::async_access:
+    case EventKind::async_complete:
+      return "a strand executes what an operation does when it lands";
+    case EventKind::group_commit:
+    case EventKind::group_wait:
+    case EventKind::register_hazard:
+      objects = t.queues.size();
+      break;
+    case EventKind::signal_add:
+    case EventKind::signal_set:
+    case EventKind::signal_wait:
+      objects = t.signals.size();
+      break;
+    case EventKind::pool_acquire:
+    case EventKind::pool_release:
+      objects = t.pools.size();
+      break;
+    case EventKind::fence_proxy_async:
+    case EventKind::fence:
+    case EventKind::fence_mbarrier_init:
+    case EventKind::registers_release:
+    case EventKind::registers_acquire:
+    case EventKind::cluster_arrive:
+    case EventKind::cluster_wait:
+    case EventKind::tensor_fence_before:
+    case EventKind::tensor_fence_after:
+    case EventKind::tensor_alloc:
+    case EventKind::tensor_dealloc:
+    case EventKind::tensor_relinquish:
+    case EventKind::fence_tensormap:
+    case EventKind::dependents_launch:
+    case EventKind::dependency_wait:
+    case EventKind::exit:
+      return {};
+  }
+  return e.object < objects ? "" : "an event names an object that is not there";
+}
+
+std::string landing_defect(const Trace& t, const std::vector<Event>& events, uint32_t op) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Event& e = events[i];
+    if (e.object != op) return "an operation lands with the events of another one";
+    if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
+      return "an event names a strand or a place that is not there";
+    const bool last = i + 1 == events.size();
+    if (e.kind != (last ? EventKind::async_complete : EventKind::async_access))
+      return "the events of an operation are its accesses, then its completion";
+    if (!last && e.footprint >= t.footprints.size()) return "an access names a footprint that is not there";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string orchestration_defect(const Orchestration& program) {
+  if (std::string defect = table_defect(program); !defect.empty()) return defect;
+  const Trace& t = program.tables;
+  size_t total = 0;
+  std::vector<uint32_t> issued_by(t.ops.size(), AsyncOp::none);
+  for (uint32_t s = 0; s < program.strands.size(); ++s) {
+    const std::vector<Event>& events = program.strands[s].events;
+    total += events.size();
+    for (const Event& e : events) {
+      if (std::string defect = event_defect(t, e, s); !defect.empty()) return defect;
+      if (e.kind != EventKind::async_issue) continue;
+      const bool again = issued_by[e.object] != AsyncOp::none &&
+                         (t.ops[e.object].kind != AsyncOp::Kind::wgmma || issued_by[e.object] == s);
+      if (again) return "an operation is issued twice";
+      issued_by[e.object] = s;
+    }
+  }
+  for (uint32_t o = 0; o < program.operations.size(); ++o) {
+    total += program.operations[o].size();
+    if (std::string defect = landing_defect(t, program.operations[o], o); !defect.empty()) return defect;
+  }
+  return total < kMaxEvents ? "" : "too many events";
+}
+
+}  // namespace turnstile

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of an orchestration as a short string of bits. Left out is what follows from the rest: who waits
+// at a bar.sync (the position says it), which operations are done (issued, and not in flight), which strands
+// and CTAs have ended; and of generations all but the parity (OrchestrationMachine::save).
+#include <algorithm>
+
+#include "model/protocol/bit_stream.h"
+#include "model/protocol/orchestration_machine.h"
+#include "model/protocol/orchestration_plan.h"
+
+namespace turnstile {
+
+void OrchestrationMachine::save(std::vector<uint8_t>& bytes) const {
+  BitWriter w(bytes);
+  for (uint32_t s = 0; s < pc_.size(); ++s) {
+    w.put(pc_[s], plan_->pc_bits[s]);
+    if (has_next(s) && at(s).kind == EventKind::named_barrier_pass) w.put(passes_[s], 1);
+    if (plan_->uses_cluster) w.put(static_cast<uint64_t>(seats_[s]), 2);
+  }
+  for (uint32_t i = 0; i < barriers_.size(); ++i) {
+    const Mbarrier& b = barriers_[i];
+    const OrchestrationPlan::Barrier& p = plan_->barriers[i];
+    if (p.lives) w.put(b.valid() ? 1 : 0, 1);
+    if (!b.valid()) continue;
+    w.put(b.generation() & 1, 1);
+    w.put(b.pending(), p.count_bits);
+    if (p.resizes) w.put(b.expected(), p.count_bits);
+    if (p.counts_tx) w.put_signed(b.tx() / static_cast<int64_t>(p.tx_unit));
+  }
+  for (uint32_t n = 0; n < named_.size(); ++n) {
+    const OrchestrationPlan::Named& p = plan_->named[n];
+    w.put(named_[n].arrived(), p.count_bits);
+    if (named_[n].arrived() == 0) continue;
+    w.put(named_[n].expected(), p.count_bits);
+    for (uint32_t i = 0; i < p.participants.size(); ++i) w.put(contributions_[p.first + i].bits(), 2);
+  }
+  if (plan_->uses_cluster) {
+    w.put_small(cluster_.members());
+    w.put_small(cluster_.arrived());
+  }
+  w.put_small(flights_.all().size());
+  for (const AsyncGroups::Operation& o : flights_.all()) {
+    w.put(o.op, plan_->op_bits);
+    w.put(o.phase, plan_->phase_bits);
+  }
+  for (const Signal& s : signals_) w.put_signed(s.value());
+  for (const Pool& p : pools_) w.put_signed(p.units());
+  if (plan_->uses_registers) {
+    for (const Pool& p : registers_) w.put_signed(p.units());
+    for (const RegisterGroup& g : register_groups_) {
+      w.put(g.released() | g.granted() << 4, 8);
+      w.put_small(g.held_back());
+    }
+  }
+  for (const TensorMemory& m : tensor_memory_) {
+    w.put(m.allocations().size(), 5);
+    for (const TensorMemory::Allocation& a : m.allocations()) {
+      w.put(a.first, 32);
+      w.put(a.count, 10);
+    }
+    w.put(m.last_count(), 10);
+    w.put(m.cta_group(), 2);
+    w.put(m.relinquished() ? 1 : 0, 1);
+    w.put_small(m.paired());
+  }
+  w.put(stopped_ ? 1 : 0, 1);
+  if (stopped_)
+    for (uint8_t f : faulted_) w.put(f, 1);
+  w.finish();
+}
+
+void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
+  BitReader r(bytes);
+  unended_ = 0;
+  std::fill(live_.begin(), live_.end(), 0u);
+  for (uint32_t s = 0; s < pc_.size(); ++s) {
+    pc_[s] = static_cast<uint32_t>(r.get(plan_->pc_bits[s]));
+    passes_[s] = 0;
+    if (has_next(s) && at(s).kind == EventKind::named_barrier_pass)
+      passes_[s] = static_cast<uint8_t>(r.get(1));
+    if (plan_->uses_cluster) seats_[s] = static_cast<ClusterBarrier::Seat>(r.get(2));
+    if (strand_ended(s)) continue;
+    ++unended_;
+    ++live_[cta_of(s)];
+  }
+  for (uint32_t i = 0; i < barriers_.size(); ++i) {
+    const OrchestrationPlan::Barrier& p = plan_->barriers[i];
+    const uint32_t initial = program_->tables.barriers[i].initial_count;
+    const bool valid = p.lives ? r.get(1) != 0 : initial != 0;
+    if (!valid) {
+      barriers_[i].restore(false, 0, 0, 0, 0);
+      continue;
+    }
+    const uint64_t parity = r.get(1);
+    const auto pending = static_cast<uint32_t>(r.get(p.count_bits));
+    const auto expected = p.resizes ? static_cast<uint32_t>(r.get(p.count_bits)) : p.expected;
+    const int64_t tx = p.counts_tx ? r.get_signed() * static_cast<int64_t>(p.tx_unit) : 0;
+    barriers_[i].restore(true, expected, pending, tx, parity);
+  }
+  for (uint32_t n = 0; n < named_.size(); ++n) {
+    const OrchestrationPlan::Named& p = plan_->named[n];
+    const auto arrived = static_cast<uint32_t>(r.get(p.count_bits));
+    const auto expected = arrived == 0 ? 0 : static_cast<uint32_t>(r.get(p.count_bits));
+    named_[n].restore(expected, arrived, 0);
+    for (uint32_t i = 0; i < p.participants.size(); ++i)
+      contributions_[p.first + i].restore(arrived == 0 ? 0 : static_cast<uint8_t>(r.get(2)));
+  }
+  if (plan_->uses_cluster) {
+    const auto members = static_cast<uint32_t>(r.get_small());
+    cluster_.restore(members, static_cast<uint32_t>(r.get_small()), 0);
+  }
+  std::vector<AsyncGroups::Operation> flights(r.get_small());
+  for (AsyncGroups::Operation& o : flights) {
+    o.op = static_cast<uint32_t>(r.get(plan_->op_bits));
+    o.phase = static_cast<uint32_t>(r.get(plan_->phase_bits));
+    o.queue = program_->tables.ops[o.op].queue;
+    o.group = program_->tables.ops[o.op].group;
+  }
+  flights_.restore(flights);
+  for (Signal& s : signals_) s.restore(r.get_signed(), 0);
+  for (Pool& p : pools_) p.restore(r.get_signed());
+  if (plan_->uses_registers) {
+    for (Pool& p : registers_) p.restore(r.get_signed());
+    for (RegisterGroup& g : register_groups_) {
+      const auto masks = static_cast<uint32_t>(r.get(8));
+      g.restore(masks & 15, r.get_small(), masks >> 4);
+    }
+  }
+  for (TensorMemory& m : tensor_memory_) {
+    std::vector<TensorMemory::Allocation> allocations(r.get(5));
+    for (TensorMemory::Allocation& a : allocations) {
+      a.first = static_cast<uint32_t>(r.get(32));
+      a.count = static_cast<uint32_t>(r.get(10));
+    }
+    const auto last = static_cast<uint32_t>(r.get(10));
+    const auto group = static_cast<uint32_t>(r.get(2));
+    const bool relinquished = r.get(1) != 0;
+    m.restore(allocations, last, group, relinquished, static_cast<uint32_t>(r.get_small()));
+  }
+  stopped_ = r.get(1) != 0;
+  for (uint8_t& f : faulted_) f = stopped_ ? static_cast<uint8_t>(r.get(1)) : 0;
+}
+
+}  // namespace turnstile
