@@ -128,7 +128,10 @@ void stress(Bench& b, const Variant& v) {
   for (uint32_t i = 0; i < content.size(); ++i) content[i] = (i / stage_words + 1) << 16 | i % stage_words;
   const uint32_t* source = b.upload(content);
   Counts* total = b.device_array<Counts>(1);
-  const auto grid = static_cast<unsigned>(b.multiprocessors()) * 6;
+  int resident = 1;
+  b.check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, ring<mode>, 32 * (consumers + 1), 0),
+          "occupancy");
+  const auto grid = static_cast<unsigned>(b.multiprocessors() * resident);
   b.run(ring<mode>, Shape{grid, 32 * (consumers + 1)}, source, total, v.parameter, 800000u);
   const Counts c = b.download(total, 1)[0];
   b.number("ctas", grid);

@@ -107,7 +107,7 @@ void stress(Bench& b, const Variant&) {
   const auto clusters = static_cast<unsigned>(b.multiprocessors()) * 2;
   uint32_t* global = b.device_array<uint32_t>(size_t{clusters} * words);
   Counts* total = b.device_array<Counts>(1);
-  b.run(message<scope, where, order>, Shape{clusters * 2, lanes, 2}, global, total, 100000u);
+  b.run(message<scope, where, order>, Shape{clusters * 2, lanes, 2}, global, total, 50000u);
   const Counts c = b.download(total, 1)[0];
   b.number("clusters", clusters);
   b.number("rounds", c.rounds / lanes);
