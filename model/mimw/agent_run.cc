@@ -37,7 +37,7 @@ bool AgentRun::block(const std::vector<Statement>& statements) {
 }
 
 bool AgentRun::statement(const Statement& s) {
-  if (!builder_->step(s.at)) return false;
+  if (!builder_->step(s)) return false;
   switch (s.kind) {
     case Statement::Kind::let:
       return let(s);
@@ -90,7 +90,7 @@ bool AgentRun::loop(const Statement& s) {
   const std::optional<Value> before = outer == nullptr ? std::nullopt : std::optional<Value>(*outer);
   // `for i < n` ends before n, `for i in a..b` includes b.
   for (int64_t i = *first; s.first ? i <= *last : i < *last; ++i) {
-    if (!builder_->step(s.at)) return false;
+    if (!builder_->step(s)) return false;
     scope_.set_number(symbol, i);
     if (!block(s.body)) return false;
     if (ended_) return true;

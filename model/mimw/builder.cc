@@ -105,18 +105,28 @@ Strand::Queue& Builder::queue(Strand& strand, QueueInfo::Kind kind) {
   return q;
 }
 
-bool Builder::step(Position at) {
-  if (++steps_ <= limits_.steps) return true;
-  return problems.fail(
-      at,
-      fmt::format("the program executes more than {} statements; choose smaller trip counts", limits_.steps));
+bool Builder::step(const Statement& s) {
+  constexpr size_t usual_text = 64;
+  steps_ += 1 + s.text.size() / usual_text;
+  if (steps_ <= limits_.steps) return true;
+  return problems.fail(s.at, fmt::format("the program executes more than {} statements; choose smaller trip "
+                                         "counts",
+                                         limits_.steps));
 }
 
 uint64_t Builder::label(const std::string& name) {
   return labels_.emplace(name, first_label + labels_.size()).first->second;
 }
 
-Orchestration Builder::finish() {
+std::optional<Orchestration> Builder::finish() {
+  // Barriers that no mbar_init has placed: invalid objects, each in bytes of its own.
+  for (size_t i = 0; i < barrier_placed.size(); ++i) {
+    if (barrier_placed[i]) continue;
+    BarrierInfo& info = program_.tables.barriers[i];
+    const std::optional<uint64_t> address = memory_->reserve(info.cta, Memory::barrier_bytes, barrier_at[i]);
+    if (!address) return std::nullopt;
+    info.address = *address;
+  }
   memory_->finish();
   return std::move(program_);
 }

@@ -66,13 +66,13 @@ class Builder {
   /// The queue of this kind that belongs to the strand.
   Strand::Queue& queue(Strand& strand, QueueInfo::Kind kind);
 
-  /// Counts a statement; an error if there are too many.
-  bool step(Position at);
+  /// Counts the execution of a statement, a long one as several; an error if there are too many.
+  bool step(const Statement& s);
   /// Number of a label used as a tag; above all numbers that are tags.
   uint64_t label(const std::string& name);
   static constexpr uint64_t first_label = uint64_t{1} << 32;
 
-  Orchestration finish();
+  std::optional<Orchestration> finish();
 
   Problems problems;
   std::map<std::pair<uint16_t, std::string>, Resource> resources;  ///< var and pool: of CTA 0

@@ -60,8 +60,7 @@ bool Elaboration::add_barrier(const Declared& d, uint16_t cta, std::optional<int
     info.cta = cta;
     info.name = extent ? b.memory().shown(cta, d.name, i) : b.memory().shown(cta, d.name);
     if (initialised) {
-      constexpr uint64_t barrier_bytes = 8;  // MB1
-      const std::optional<uint64_t> address = b.memory().reserve(cta, barrier_bytes, d.at);
+      const std::optional<uint64_t> address = b.memory().reserve(cta, Memory::barrier_bytes, d.at);
       if (!address) return false;
       info.address = *address;
       info.initial_count = count;

@@ -21,6 +21,7 @@ class Memory {
  public:
   static constexpr uint64_t window = uint64_t{1} << 24;  ///< bytes of one CTA's shared or tensor memory
   static constexpr uint64_t default_bytes = 128;         ///< of an object that is not declared
+  static constexpr uint64_t barrier_bytes = 8;           ///< MB1
   static constexpr uint64_t column_bytes = 512;          ///< TC1: 128 lanes of 32 bits
 
   struct Declaration {

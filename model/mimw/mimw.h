@@ -71,7 +71,7 @@ std::vector<MimwExpectation> expectations(const MimwProgram& program);
 /// Bounds of one unrolling; whatever exceeds them is an error at the line that did.
 struct MimwLimits {
   uint64_t events = 4'000'000;  ///< of strands and operations together
-  uint64_t steps = 64'000'000;  ///< statements executed, whether they make events or not
+  uint64_t steps = 32'000'000;  ///< statements executed, whether they make events or not
 };
 
 /// The orchestration of one variant. `values` replaces the default of parameters and the value of top-level

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From lines to a syntax tree. Indentation forms the blocks: the lines under `agent`, `for`, `if` and `else`
 // that stand deeper are their block; the first of them says how deep.
-#include <span>
+#include <set>
 
 #include "fmt/format.h"
 #include "model/mimw/cursor.h"
@@ -67,12 +67,19 @@ class Parser {
         before.back().text));
   }
 
+  bool note_variant(const std::string& name) {
+    constexpr size_t most = 64;
+    variants_.insert(name);
+    return variants_.size() <= most || cursor_.fail(fmt::format("there are more than {} variants", most));
+  }
+
   bool read_marks(std::vector<std::string>& marks) {
     if (!cursor_.accept("[")) return true;
     do {
       const std::optional<std::string> mark = cursor_.word("the name of a variant");
       if (!mark) return false;
       marks.push_back(*mark);
+      if (!note_variant(*mark)) return false;
     } while (cursor_.accept("|"));
     if (!cursor_.expect("]", "after the variants")) return false;
     return !cursor_.at_end() || cursor_.fail("expected a statement after the mark, read the end of the line");
@@ -83,6 +90,8 @@ class Parser {
     if (top && cursor_.at("=>")) {
       Expectation e;
       if (!parse_expectation(cursor_, e)) return false;
+      for (const std::string& variant : e.variants)
+        if (!note_variant(variant)) return false;
       tree_.expectations.push_back(std::move(e));
       ++next_;
       return true;
@@ -140,6 +149,7 @@ class Parser {
   Cursor cursor_;
   std::vector<Line> lines_;
   size_t next_ = 0;
+  std::set<std::string> variants_;
 };
 
 }  // namespace

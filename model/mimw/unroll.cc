@@ -41,7 +41,9 @@ Result<Orchestration> unroll(const MimwProgram& program, std::string_view varian
     return tl::unexpected<Error>(builder.problems.error());
   if (builder.tables().agents.empty())
     return fail(program.file, 0, 0, fmt::format("variant '{}' has no agent", variant));
-  return builder.finish();
+  std::optional<Orchestration> made = builder.finish();
+  if (!made) return tl::unexpected<Error>(builder.problems.error());
+  return std::move(*made);
 }
 
 }  // namespace turnstile
