@@ -14,7 +14,18 @@ Barriers::Barriers(RunState& run)
     : run_(run),
       states_(run.trace.barriers.size()),
       arriving_(run.lanes, run.views, states_.size()),
-      done_(run.lanes, run.views, states_.size()) {}
+      done_(run.lanes, run.views, states_.size()),
+      keeps_near_(run.policies.remote_scope == Policies::Scope::strict && run.several_ctas()) {
+  if (keeps_near_) {
+    arriving_near_ = KnowledgeTable(run.lanes, run.views, states_.size());
+    done_near_ = arriving_near_;
+  }
+  for (uint32_t b = 0; b < states_.size(); ++b)
+    if (const uint32_t count = run.trace.barriers[b].initial_count; count != 0) {
+      states_[b].machine.init(count);  // valid and visible from the start: epoch 0 is known to everyone
+      states_[b].exists = true;
+    }
+}
 
 void Barriers::report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t event) {
   Breach breach;
@@ -30,24 +41,59 @@ void Barriers::init(const Event& e) {
   const uint32_t b = e.object;
   State& s = states_[b];
   if (s.refused) return;
-  if (s.init_event != no_event) {
+  check_slot(e);
+  if (s.refused) return run_.tick(e.agent.v);
+  if (s.exists) {
     s.base += static_cast<uint32_t>(s.machine.generation()) + 1;
-    run_.seen.uncovered.push_back({"a barrier is initialised again while the kernel runs (K4)", e.place});
+    if (!s.machine.valid() && !knows(run_.strands.row(e.agent.v, Views::causal), s.invalidated))  // EXT8
+      run_.uncovered("a barrier is initialised again by somebody who does not come after its inval (K4)",
+                     e.place);
   }
   const Mbarrier::Outcome outcome = s.machine.init(e.count);
   if (!broken_rule(outcome).empty()) return settle(b, outcome, run_.now);
   s.open = s.last = s.before_last = {};
   s.expects.clear();
   s.passed.clear();
+  s.exists = true;
   s.init = run_.here(e.agent.v);
   s.init_event = run_.now;
+  s.fenced = {};
   run_.tick(e.agent.v);
+}
+
+// Two barriers in one slot of memory: the first has to be invalidated before the second is initialised (MB9,
+// MB10, orchestration_bugs.md A13). Only barriers that somebody initialises have a slot that means something.
+void Barriers::check_slot(const Event& e) {
+  const BarrierInfo& info = run_.trace.barriers[e.object];
+  std::vector<uint32_t>& here = slots_[{info.cta, info.address}];
+  for (const uint32_t other : here) {
+    if (other == e.object) continue;
+    if (states_[other].machine.valid()) {
+      report(Breach::Kind::refused, e.object, states_[e.object].machine.generation(), run_.now);
+      run_.seen.breaches.back().rule = "MB9";
+      states_[e.object].refused = true;
+      return;
+    }
+    if (!knows(run_.strands.row(e.agent.v, Views::causal), states_[other].invalidated))
+      run_.uncovered("a barrier is initialised where another one is invalidated at any time (K4)", e.place);
+  }
+  if (std::find(here.begin(), here.end(), e.object) == here.end()) here.push_back(e.object);
+}
+
+void Barriers::fence_init(const Event& e) {
+  bool any = false;
+  for (State& s : states_)
+    if (s.init_event != no_event && s.init.lane == e.agent.v && s.fenced.value == 0) {
+      s.fenced = run_.here(e.agent.v);
+      any = true;
+    }
+  if (any) run_.tick(e.agent.v);
 }
 
 void Barriers::inval(const Event& e) {
   const uint32_t b = e.object;
   State& s = states_[b];
-  if (!usable(b, run_.strands.all(e.agent.v), run_.now)) return;
+  if (!usable(b, run_.strands.all(e.agent.v), e.agent, run_.now)) return;
   const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
   const uint32_t* arrived = arriving_.row(b, Views::causal);
   bool after_all_uses = true;  // MB10: else a late arrive or wait hits a dead object in another schedule
@@ -55,23 +101,30 @@ void Barriers::inval(const Event& e) {
     after_all_uses &= causal[lane] >= arrived[lane];
   for (const Passed& p : s.passed) after_all_uses &= knows(causal, p.epoch);
   if (!after_all_uses)
-    run_.seen.uncovered.push_back(
-        {"a barrier is invalidated where not all of its uses are over (MB10)", e.place});
+    run_.uncovered("a barrier is invalidated where not all of its uses are over (MB10)", e.place);
   settle(b, s.machine.inval(), run_.now);
+  s.invalidated = run_.here(e.agent.v);
   run_.tick(e.agent.v);
 }
 
-// K4, MB10, MB11: initialised, and visibly so. Checked in the visibility order, which is the stronger demand.
-bool Barriers::usable(uint32_t b, const uint32_t* knowledge, size_t event) {
+// K4, MB10, MB11: initialised, and visibly so. Checked in the visibility order, which is the stronger demand;
+// a fence.mbarrier_init publishes the init wherever the order of execution leads. Other CTAs need that fence.
+bool Barriers::usable(uint32_t b, const uint32_t* knowledge, AgentId user, size_t event) {
   State& s = states_[b];
   if (s.refused) return false;
+  if (s.init.value == 0 && s.exists) return true;
   const uint32_t* order = knowledge + run_.lanes.width * Views::order;
-  const bool visible = s.init_event != no_event && knows(order, s.init);
+  const bool fence_known = s.fenced.value != 0 && knows(knowledge, s.fenced);
+  const bool visible = s.exists && (knows(order, s.init) || fence_known);
   if (!visible && !s.early_use_reported) {
     s.early_use_reported = true;
     run_.seen.early_uses.push_back({b, s.init_event, event});
   }
-  return s.init_event != no_event;
+  if (visible && !fence_known && remote(b, user) && !s.unfenced_reported) {
+    s.unfenced_reported = true;
+    run_.misuse(Misuse::Kind::unfenced_init, event, b, s.init_event);
+  }
+  return s.exists;
 }
 
 bool Barriers::completion_known(uint32_t* causal, uint32_t b, uint64_t generation) {
@@ -81,7 +134,7 @@ bool Barriers::completion_known(uint32_t* causal, uint32_t b, uint64_t generatio
   if (knows(causal, completion)) return true;
   // Slow path: who knows all contributions knows the completion, unless bytes contributed (PF15).
   const Contributors& c = generation == s.machine.generation() ? s.last : s.before_last;
-  if (c.bytes || !std::all_of(c.strands.begin(), c.strands.end(), [&](Epoch e) { return knows(causal, e); }))
+  if (c.async || !std::all_of(c.strands.begin(), c.strands.end(), [&](Epoch e) { return knows(causal, e); }))
     return false;
   causal[completion.lane] = completion.value;
   return true;
@@ -90,20 +143,38 @@ bool Barriers::completion_known(uint32_t* causal, uint32_t b, uint64_t generatio
 void Barriers::contribute(uint32_t b, uint32_t* knowledge, bool publishes, size_t event) {
   const uint64_t generation = states_[b].machine.generation();
   if (!completion_known(knowledge, b, generation))
-    report(Breach::Kind::foreign_arrival, b, generation, event);                         // D3
-  join(arriving_.all(b), knowledge, publishes ? arriving_.stride() : run_.lanes.width);  // HB1, HB5
+    report(Breach::Kind::foreign_arrival, b, generation, event);  // D3
+  run_.publish(arriving_.all(b), knowledge, publishes);           // HB1, HB5
+  states_[b].last_contribution = event;
+}
+
+// HB1, Q2: a remote arrival of scope .cta orders nothing by the letter, and does in practice.
+bool Barriers::publishes(const Event& e) {
+  State& s = states_[e.object];
+  if (!e.has(Event::release) || !remote(e.object, e.agent)) return e.has(Event::release);
+  s.remote_arrivals = true;
+  if (e.scope != Scope::cta) return true;
+  if (!s.narrow_reported) run_.misuse(Misuse::Kind::narrow_arrive, run_.now, e.object);
+  s.narrow_reported = true;
+  return run_.policies.remote_scope == Policies::Scope::practice;
 }
 
 void Barriers::arrive(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   uint32_t* knowledge = run_.strands.all(strand);
   State& s = states_[b];
-  if (!usable(b, knowledge, run_.now)) return run_.tick(strand);
-  contribute(b, knowledge, e.has(Event::release), run_.now);
+  if (!usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
+  contribute(b, knowledge, publishes(e), run_.now);
+  if (keeps_near_ && !remote(b, e.agent))
+    run_.publish(arriving_near_.all(b), knowledge, e.has(Event::release));
   s.open.strands.push_back(run_.here(strand));
   for (Expected& x : s.expects) x.covered |= knows(knowledge, x.epoch);
   const bool announces = e.has(Event::expects_bytes) && e.bytes > 0;  // K5: zero bytes are no contribution
-  settle(b, announces ? s.machine.arrive_expect_tx(e.bytes) : s.machine.arrive(e.count), run_.now);
+  settle(b,
+         announces             ? s.machine.arrive_expect_tx(e.bytes)
+         : e.has(Event::drops) ? s.machine.arrive_drop(e.count)
+                               : s.machine.arrive(e.count),
+         run_.now);
   run_.tick(strand);
 }
 
@@ -111,7 +182,7 @@ void Barriers::expect(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   uint32_t* knowledge = run_.strands.all(strand);
   State& s = states_[b];
-  if (e.bytes == 0 || !usable(b, knowledge, run_.now)) return run_.tick(strand);
+  if (e.bytes == 0 || !usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
   contribute(b, knowledge, false, run_.now);
   s.open.strands.push_back(run_.here(strand));
   s.expects.push_back({run_.here(strand), run_.now, false});
@@ -122,11 +193,41 @@ void Barriers::expect(const Event& e) {
 void Barriers::complete(const AsyncOp& op, size_t issue_event, uint32_t* knowledge) {
   const uint32_t b = op.barrier;
   State& s = states_[b];
-  if (op.bytes == 0 || !usable(b, knowledge, issue_event)) return;
+  if (op.bytes == 0 || !usable(b, knowledge, op.issuer, issue_event)) return;
   contribute(b, knowledge, false, issue_event);
-  s.open.bytes = true;
+  s.open.async = true;
   s.bytes_generation = s.machine.generation() + 1;
   settle(b, s.machine.complete_tx(op.bytes), run_.now);
+}
+
+// The raise must be in before the phase can complete without it: like an expect, some other arrival of the
+// generation has to come after it (D5a).
+void Barriers::raise(const AsyncOp& op, const Event& e) {
+  const uint32_t b = op.barrier, strand = e.agent.v;
+  uint32_t* knowledge = run_.strands.all(strand);
+  State& s = states_[b];
+  if (!usable(b, knowledge, e.agent, run_.now)) return;
+  contribute(b, knowledge, false, run_.now);
+  s.open.strands.push_back(run_.here(strand));
+  s.expects.push_back({run_.here(strand), run_.now, false});
+  settle(b, s.machine.raise_pending(), run_.now);
+}
+
+void Barriers::arrive_async(const AsyncOp& op, size_t issue_event, uint32_t* knowledge, Epoch done) {
+  const uint32_t b = op.barrier;
+  State& s = states_[b];
+  if (!usable(b, knowledge, op.issuer, issue_event)) return;
+  contribute(b, knowledge, false, issue_event);
+  const auto raise_lane = [&](KnowledgeTable& table, uint32_t view) {
+    uint32_t& known = table.row(b, view)[done.lane];
+    known = std::max(known, done.value);
+  };
+  raise_lane(arriving_, Views::causal);
+  raise_lane(arriving_, Views::order);
+  if (keeps_near_) raise_lane(arriving_near_, Views::order);
+  if (op.kind == AsyncOp::Kind::tensor_commit) raise_lane(arriving_, run_.views.tensor_in);
+  s.open.async = true;
+  settle(b, s.machine.arrive(1), run_.now);
 }
 
 void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {
@@ -149,10 +250,11 @@ void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {
     }
   arrived[run_.lanes.barrier(b)] = s.base + static_cast<uint32_t>(generation);
   std::copy_n(arriving_.all(b), arriving_.stride(), done_.all(b));
+  if (keeps_near_) std::copy_n(arriving_near_.all(b), arriving_near_.stride(), done_near_.all(b));
   std::swap(s.before_last, s.last);
   std::swap(s.last, s.open);
   s.open.strands.clear();
-  s.open.bytes = false;
+  s.open.async = false;
   s.expects.clear();
   s.passed.clear();
   s.last_completion = event;
@@ -163,7 +265,8 @@ void Barriers::wait(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   State& s = states_[b];
   uint32_t* knowledge = run_.strands.all(strand);
-  if (!usable(b, knowledge, run_.now)) return run_.tick(strand);
+  if (remote(b, e.agent)) run_.misuse(Misuse::Kind::remote_wait, run_.now, b);  // MB8
+  if (!usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
   const uint64_t generation = s.machine.generation();
   if (generation != e.generation || !s.machine.ready(e.count)) {
     run_.seen.inconsistent = "a wait passes that the barrier's state does not let pass";
@@ -173,7 +276,13 @@ void Barriers::wait(const Event& e) {
     report(Breach::Kind::early_pass, b, generation - 1, run_.now);  // D1
   if (generation > 0) {
     const Epoch completion{run_.lanes.barrier(b), s.base + static_cast<uint32_t>(generation)};
-    join(knowledge, done_.all(b), e.has(Event::acquire) ? done_.stride() : run_.lanes.width);
+    const bool narrow = keeps_near_ && s.remote_arrivals && e.scope == Scope::cta;
+    if (narrow && e.has(Event::acquire) && !s.narrow_reported) {
+      s.narrow_reported = true;
+      run_.misuse(Misuse::Kind::narrow_wait, run_.now, b);
+    }
+    run_.observe(knowledge, done_.all(b), e.has(Event::acquire) && !narrow);
+    if (narrow) run_.observe(knowledge, done_near_.all(b), e.has(Event::acquire));
     if (e.has(Event::acquire)) {  // HB3: the landed bytes, and nothing of the history of who issued them
       uint32_t& known = run_.strands.row(strand, Views::order)[completion.lane];
       known = std::max(known, completion.value);
@@ -199,7 +308,7 @@ void Barriers::finish() {
     const Blocked& w = run_.trace.blocked[i];
     if (w.on != Blocked::On::mbarrier) continue;
     const State& s = states_[w.object];
-    if (s.refused || s.init_event == no_event) continue;
+    if (s.refused || !s.exists) continue;
     const uint64_t generation = s.machine.generation();
     if (completion_known(run_.strands.row(w.agent.v, Views::causal), w.object, generation)) continue;
     report(Breach::Kind::blocked_early, w.object, generation, no_event);  // D1
@@ -209,8 +318,9 @@ void Barriers::finish() {
   for (uint32_t b = 0; b < states_.size(); ++b) {
     const State& s = states_[b];
     if (s.refused || !s.machine.valid() || s.machine.pending() != 0) continue;
-    const size_t expect = s.expects.empty() ? s.init_event : s.expects.front().event;
-    if (s.machine.tx() < 0) report(Breach::Kind::unmatched, b, s.machine.generation(), expect);  // D5b
+    const size_t expect = s.expects.empty() ? s.last_contribution : s.expects.front().event;
+    if (s.machine.tx() < 0 && expect != no_event)
+      report(Breach::Kind::unmatched, b, s.machine.generation(), expect);  // D5b
     for (const Expected& x : s.expects)
       if (!x.covered) report(Breach::Kind::unannounced, b, s.machine.generation(), x.event);  // D5a
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "checker/run_state.h"
@@ -15,12 +17,19 @@ class Barriers {
   explicit Barriers(RunState& run);
 
   void init(const Event& e);
+  /// fence.mbarrier_init: what this strand initialised before may be used by other CTAs (MB11).
+  void fence_init(const Event& e);
   void inval(const Event& e);
   void arrive(const Event& e);
   void expect(const Event& e);
   void wait(const Event& e);
   /// The bytes of a copy land; `knowledge`: everything that its issuer knew at issue.
   void complete(const AsyncOp& op, size_t issue_event, uint32_t* knowledge);
+  /// cp.async.mbarrier.arrive without .noinc is issued: one more arrival is pending (MB20, EXT7).
+  void raise(const AsyncOp& op, const Event& e);
+  /// The arrival of a tcgen05.commit or cp.async.mbarrier.arrive: it publishes that everything up to `done`
+  /// on the lane of its queue is over, and nothing else (HB2, HB4).
+  void arrive_async(const AsyncOp& op, size_t issue_event, uint32_t* knowledge, Epoch done);
 
   /// The write of a copy that lands now is known to those who know the completion that it contributes to.
   Epoch landing(uint32_t barrier) const;
@@ -30,6 +39,7 @@ class Barriers {
 
   /// Highest generation of a barrier that bytes contributed to, as an epoch; value 0 if none.
   Epoch last_bytes(uint32_t barrier) const;
+  bool live(uint32_t barrier) const { return states_[barrier].machine.valid(); }
 
  private:
   struct Expected {
@@ -43,15 +53,20 @@ class Barriers {
   };
   struct Contributors {
     std::vector<Epoch> strands;
-    bool bytes = false;
+    bool async = false;  ///< bytes, or the arrival of an operation: known through a wait only (PF15)
   };
   struct State {
     Mbarrier machine;
-    uint32_t base = 0;  ///< lane value of generation 0: goes on when the object is initialised again
+    uint32_t base = 0;    ///< lane value of generation 0: goes on when the object is initialised again
+    bool exists = false;  ///< initialised by somebody, or there from the start
     Epoch init;
     size_t init_event = no_event;
+    Epoch fenced;  ///< the fence.mbarrier_init after it; value 0: none yet
+    Epoch invalidated;
+    size_t last_contribution = no_event;
     size_t last_completion = no_event;
-    bool early_use_reported = false;
+    bool early_use_reported = false, unfenced_reported = false, narrow_reported = false;
+    bool remote_arrivals = false;  ///< some strand of another CTA published into it
     bool refused = false;  ///< an operation had no defined result: the object is left alone from there on
     Contributors open, last, before_last;
     std::vector<Expected> expects;
@@ -59,7 +74,10 @@ class Barriers {
     uint64_t bytes_generation = 0;
   };
 
-  bool usable(uint32_t b, const uint32_t* knowledge, size_t event);
+  bool usable(uint32_t b, const uint32_t* knowledge, AgentId user, size_t event);
+  bool remote(uint32_t b, AgentId agent) const { return run_.cta(agent) != run_.trace.barriers[b].cta; }
+  bool publishes(const Event& e);
+  void check_slot(const Event& e);
   bool completion_known(uint32_t* causal, uint32_t b, uint64_t generation);
   void contribute(uint32_t b, uint32_t* knowledge, bool publishes, size_t event);
   void settle(uint32_t b, Mbarrier::Outcome outcome, size_t event);
@@ -69,6 +87,10 @@ class Barriers {
   std::vector<State> states_;
   KnowledgeTable arriving_;  ///< all contributions so far
   KnowledgeTable done_;      ///< those of the last completion
+  KnowledgeTable arriving_near_,
+      done_near_;  ///< strict scopes, several CTAs: of strands of the barrier's CTA
+  bool keeps_near_ = false;
+  std::map<std::pair<uint16_t, uint64_t>, std::vector<uint32_t>> slots_;  ///< barriers by CTA and address
 };
 
 }  // namespace turnstile::checker

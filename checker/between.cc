@@ -73,6 +73,7 @@ Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, c
   Diagnostic d;
   d.finding_class = FindingClass::race;
   d.rule = "GM1";
+  d.subject = name;
   d.message = cta_name(second) + " " + verb(b.kind) + " " + bytes + ", which " + cta_name(first) + " " +
               verb(a.kind) + " in no order";
   d.where = second.places[b.place];

@@ -45,8 +45,7 @@ std::string_view condition_of(const Breach& breach) {
 
 /// The certificate covers all schedules; a trace that stops early, or an input that is not known, does not.
 std::string guarantee_of(const Trace& trace, const Observations& seen, const Report& report) {
-  const bool whole = trace.faults.empty() && trace.live_pollers.empty();
-  if (whole && seen.breaches.empty() && seen.early_uses.empty() && report.inconclusive.empty())
+  if (!stopped(trace) && seen.breaches.empty() && seen.early_uses.empty() && report.inconclusive.empty())
     return "every schedule of this launch (one run, certificate ALG-D1 to ALG-D5)";
   return "the schedule that was executed";
 }
@@ -110,7 +109,7 @@ SingleRunVerdict check_single_run(const Trace& trace, const CheckOptions& option
     conclude(report);
     return verdict;
   }
-  const Observations seen = single_run(trace);
+  const Observations seen = single_run(trace, options.policies);
   count(trace, seen, report);
   const Names names(trace);
   if (!seen.inconsistent.empty())
@@ -127,11 +126,13 @@ SingleRunVerdict check_single_run(const Trace& trace, const CheckOptions& option
   const bool anything = !seen.breaches.empty() || !seen.conflicts.empty() || !seen.overwrites.empty() ||
                         !seen.early_uses.empty() || !seen.byte_mismatches.empty() ||
                         !seen.second_helpings.empty() || !seen.named.empty() || !seen.undrained.empty() ||
-                        !seen.register_hazards.empty() || !trace.faults.empty() || !trace.blocked.empty();
+                        !seen.register_hazards.empty() || !seen.stale_reads.empty() ||
+                        !seen.misuses.empty() || !trace.faults.empty() || !trace.blocked.empty();
   if (anything) {
     const Story story{trace, seen, options, names, History(trace)};
-    explain_faults(story, found);
     explain_protocol(story, found);
+    explain_mechanisms(story, found);
+    explain_faults(story, found);
     explain_breaches(story, found);
     explain_accesses(story, found);
     explain_hang(story, found);

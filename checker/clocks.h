@@ -18,7 +18,8 @@ struct Epoch {
   uint32_t value = 0;
 };
 
-/// Which lane belongs to whom. Queue lanes come in pairs: sources read (BK3), and everything done.
+/// Which lane belongs to whom. Queue lanes come in pairs: sources read (BK3), and everything done. In a queue
+/// of tcgen05.mma the first of the pair says what was issued (TC20).
 struct Lanes {
   uint32_t first_barrier = 0;
   uint32_t first_named = 0;
@@ -36,22 +37,43 @@ struct Lanes {
   uint32_t barrier(uint32_t b) const { return first_barrier + b; }
   uint32_t named(uint32_t n) const { return first_named + n; }
   uint32_t read_done(uint32_t q) const { return first_queue + 2 * q; }
+  uint32_t issued(uint32_t q) const { return read_done(q); }
   uint32_t all_done(uint32_t q) const { return first_queue + 2 * q + 1; }
 };
 
 /// Which views a knowledge has. Row 0 is the causal order, row 1 the visibility order (hb of semantics.md
-/// 0.5); a g2a row exists only if the trace has a proxy fence of that space, otherwise nothing generic is
-/// ever known to the async proxy there.
+/// 0.5). The others exist only if the trace has a use for them: a g2a row for each space with a proxy fence
+/// (without it nothing generic is ever known to the async proxy there); two for descriptors (TMAP2): released
+/// to the tensormap proxy, and acquired; three for tensor memory (TC23): ordered, published at a thread sync,
+/// received there.
 struct Views {
+  struct Uses {
+    bool shared_fences = false, global_fences = false, map_fences = false, tensor_memory = false;
+  };
+
   static constexpr uint32_t causal = 0, order = 1, none = 0xffffffff;
   uint32_t fenced_shared = none;
   uint32_t fenced_global = none;
+  uint32_t map_released = none, map_acquired = none;
+  uint32_t travelling = 2;  ///< rows that a release publishes and an acquire receives; the tensor rows have
+                            ///< their own way (TC23)
+  uint32_t tensor = none, tensor_out = none, tensor_in = none;
   uint32_t rows = 2;
 
   Views() = default;
-  Views(bool shared_fences, bool global_fences) {
-    if (shared_fences) fenced_shared = rows++;
-    if (global_fences) fenced_global = rows++;
+  explicit Views(const Uses& uses) {
+    if (uses.shared_fences) fenced_shared = rows++;
+    if (uses.global_fences) fenced_global = rows++;
+    if (uses.map_fences) {
+      map_released = rows++;
+      map_acquired = rows++;
+    }
+    travelling = rows;
+    if (uses.tensor_memory) {
+      tensor = rows++;
+      tensor_out = rows++;
+      tensor_in = rows++;
+    }
   }
 };
 
@@ -82,6 +104,7 @@ class KnowledgeTable {
   uint32_t* row(size_t owner, uint32_t view) { return all(owner) + size_t{width_} * view; }
   const uint32_t* row(size_t owner, uint32_t view) const { return all(owner) + size_t{width_} * view; }
   size_t stride() const { return stride_; }
+  size_t words() const { return words_.size(); }
 
   /// An owner that nobody uses, with undefined contents.
   uint32_t take() {

@@ -6,6 +6,7 @@
 #include "checker/check.h"
 #include "checker/narrative.h"
 #include "checker/observations.h"
+#include "checker/run_state.h"
 
 namespace turnstile::checker {
 
@@ -42,7 +43,7 @@ struct Story {
   History history;
 
   const Event& event(size_t i) const { return trace.events[i]; }
-  uint16_t warp(size_t i) const { return trace.agents[trace.events[i].agent.v].warp; }
+  uint32_t warp(size_t i) const { return warp_key(trace.agents[trace.events[i].agent.v]); }
   std::string who(size_t i) const { return names.warp(trace.events[i].agent); }
   std::string line(size_t i) const { return names.line(trace.events[i].place); }
   Note at(size_t i, std::string text) const { return names.note(trace.events[i].place, std::move(text)); }
@@ -62,7 +63,8 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out);  ///< races
 void explain_protocol(
     const Story& story,
     std::vector<Ranked>& out);  ///< initialisation, bytes, named barriers, groups, registers
-void explain_faults(const Story& story, std::vector<Ranked>& out);  ///< where the execution had to stop
-void explain_hang(const Story& story, std::vector<Ranked>& out);    ///< hang.cc
+void explain_mechanisms(const Story& story, std::vector<Ranked>& out);  ///< Misuse of the smaller mechanisms
+void explain_faults(const Story& story, std::vector<Ranked>& out);      ///< where the execution had to stop
+void explain_hang(const Story& story, std::vector<Ranked>& out);        ///< hang.cc
 
 }  // namespace turnstile::checker

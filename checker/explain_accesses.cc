@@ -2,6 +2,7 @@
 //
 // Races, missing proxy fences and overwritten data in words. Each pair of places once.
 #include <algorithm>
+#include <optional>
 
 #include "checker/explain.h"
 
@@ -65,7 +66,7 @@ Side side_of(const Story& story, size_t access) {
   s.writes = e.has(Event::write) || (s.generic && e.has(Event::atomic));
   if (s.generic) return s;
   const AsyncOp::Kind kind = story.trace.ops[e.object].kind;
-  s.load = kind == AsyncOp::Kind::bulk_load;
+  s.load = delivers_bytes(story.trace.ops[e.object]);
   s.store = kind == AsyncOp::Kind::bulk_store;
   s.wgmma = kind == AsyncOp::Kind::wgmma;
   return s;
@@ -86,7 +87,7 @@ size_t wait_by_another_thread(const Story& story, uint32_t queue) {
 
 /// Has the warp of an access waited on a barrier before it?
 bool waited(const Story& story, size_t access, uint32_t barrier) {
-  const uint16_t warp = story.trace.agents[agent_of(story, access).v].warp;
+  const uint32_t warp = warp_key(story.trace.agents[agent_of(story, access).v]);
   const auto& entries = story.history.of(barrier);
   return std::any_of(entries.begin(), entries.end(), [&](const History::Entry& e) {
     return e.kind == History::Kind::wait && e.event < access && story.warp(e.event) == warp &&
@@ -102,7 +103,7 @@ void name_release(const Story& story, size_t reader, size_t load, Diagnostic& d)
     if (e.kind != History::Kind::bytes || story.event(e.event).object != op) continue;
     const Refill refill = refill_of(story, barrier, e.generation);
     if (refill.releases.empty()) return;
-    const int group = story.trace.agents[agent_of(story, reader).v].warp / 4;
+    const uint32_t group = warp_key(story.trace.agents[agent_of(story, reader).v]) / 4;
     const auto own = std::find_if(refill.releases.begin(), refill.releases.end(),
                                   [&](size_t r) { return story.warp(r) / 4 == group; });
     const size_t release = own == refill.releases.end() ? refill.releases.front() : *own;
@@ -110,6 +111,105 @@ void name_release(const Story& story, size_t reader, size_t load, Diagnostic& d)
                                             story.names.barrier(story.event(release).object) + ")"));
     return;
   }
+}
+
+bool in_tensor_pipe(AsyncOp::Kind k) {
+  return k == AsyncOp::Kind::tensor_mma || k == AsyncOp::Kind::tensor_copy ||
+         k == AsyncOp::Kind::tensor_commit;
+}
+
+/// The kind of operation that makes an access; nothing: a strand makes it.
+std::optional<AsyncOp::Kind> operation_of(const Story& story, size_t access) {
+  const Event& e = story.event(access);
+  if (e.kind != EventKind::async_access) return std::nullopt;
+  return story.trace.ops[e.object].kind;
+}
+
+/// A commit by a thread that has issued nothing (TC25): `queue` is not the one of the mma.
+size_t commit_by_another_thread(const Story& story, uint32_t queue) {
+  for (size_t i = 0; i < story.trace.events.size(); ++i) {
+    const Event& e = story.event(i);
+    if (e.kind != EventKind::async_issue) continue;
+    const AsyncOp& op = story.trace.ops[e.object];
+    if (op.kind != AsyncOp::Kind::tensor_commit || op.queue == queue) continue;
+    const bool issues = std::any_of(story.trace.ops.begin(), story.trace.ops.end(), [&](const AsyncOp& o) {
+      return o.queue == op.queue && o.kind != AsyncOp::Kind::tensor_commit;
+    });
+    if (!issues) return i;
+  }
+  return no_event;
+}
+
+/// Races on tensor memory, and of operands of tcgen05: what completion is missing.
+bool explain_tensor_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
+  using K = AsyncOp::Kind;
+  const auto first = operation_of(story, c.prior), second = operation_of(story, c.current);
+  const std::string what = story.names.action(story.event(c.current));
+  if (!first || *first < K::tensor_mma || *first > K::tensor_commit) return false;
+  if (*first == K::tensor_store) {
+    d.rule = "TC17";
+    d.message = what + " " + bytes + ", which a tcgen05.st may not have written yet";
+    d.help = "tcgen05.wait::st by the warp that stores, then the barrier, then the next use";
+  } else if (*first == K::tensor_load) {
+    d.rule = "TC18";
+    d.message = what + " " + bytes + " while a tcgen05.ld may still read it";
+    d.help = "tcgen05.wait::ld by the warp that loads, then the barrier, then the overwrite";
+  } else if (c.space == Space::shared) {
+    d.rule = "TC22";
+    d.message = what + " " + bytes + " while a tcgen05.mma still reads it";
+    d.help =
+        "wait on the barrier of a tcgen05.commit that covers the mma before its operands are overwritten";
+  } else if (second && in_tensor_pipe(*second)) {
+    d.rule = "TC20";
+    d.message = what + " " + bytes + " in no order with a tcgen05 operation of another thread";
+    d.help = "issue both from one thread, or order the two threads with a barrier and tcgen05.fence";
+  } else {
+    d.rule = "TC19";
+    d.message = what + " " + bytes + ", which a tcgen05.mma may not have written yet";
+    d.help = "tcgen05.commit after the mma by the same thread, wait on its barrier, then read";
+  }
+  if (!in_tensor_pipe(*first)) return true;
+  const size_t other = commit_by_another_thread(story, story.trace.ops[story.event(c.prior).object].queue);
+  if (other != no_event) {
+    d.rule = "TC25";
+    d.sides.push_back(story.at(other, "this commit, by " + story.who(other) +
+                                          ", tracks only what that thread has issued: it arrives at once"));
+  }
+  return true;
+}
+
+/// Races of copies through the generic proxy, whose thread has to wait for them.
+bool explain_late_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
+  using K = AsyncOp::Kind;
+  const auto first = operation_of(story, c.prior);
+  const std::string what = story.names.action(story.event(c.current));
+  if (first == K::cp_async) {
+    const auto second = operation_of(story, c.current);
+    const Event &a = story.event(c.prior), &b = story.event(c.current);
+    const bool one_group = second == K::cp_async &&
+                           story.trace.ops[a.object].queue == story.trace.ops[b.object].queue &&
+                           story.trace.ops[a.object].group == story.trace.ops[b.object].group;
+    d.rule = one_group ? "CA5" : agent_of(story, c.prior) == agent_of(story, c.current) ? "CA6" : "CA7";
+    d.message = one_group ? "two copies of one cp.async group write " + bytes
+                          : what + " " + bytes + ", which a cp.async may not have " +
+                                (a.has(Event::write) ? "written yet" : "read yet");
+    d.help = one_group ? "let the copies of one group write different bytes"
+                       : "cp.async.wait_group by the thread that copies, then a barrier for the others";
+    return true;
+  }
+  if (first == K::lds_read) {
+    d.rule = "AM10";
+    d.message = what + " " + bytes + " while an LDS load may still read it";
+    d.help = "s_waitcnt lgkmcnt(0) by the wave that loads, before the barrier";
+    return true;
+  }
+  if (story.event(c.prior).has(Event::tensormap) && story.event(c.prior).kind == EventKind::async_access) {
+    d.rule = "TMAP4";
+    d.message = "the tensor map " + bytes + " is overwritten while a copy that uses it is in flight";
+    d.help = "wait for the last copy that uses the map before it is changed";
+    return true;
+  }
+  return false;
 }
 
 /// Which of the two is at fault, so that the finding stands at its line: the message, rule and cure are set,
@@ -122,6 +222,7 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
   const auto action = [&](const Side& s) { return story.names.action(story.event(s.access)); };
   const auto actor = [&](const Side& s) { return action(s).substr(0, action(s).rfind(' ')); };
 
+  if (explain_tensor_race(story, c, bytes, d) || explain_late_race(story, c, bytes, d)) return c.current;
   if (!b.load || !b.writes) std::swap(a, b);  // b: the copy that writes, if there is one
   if (b.load && b.writes && a.load && a.writes) {
     d.message = "two TMA loads write " + bytes + " in no order";
@@ -191,6 +292,46 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
   return c.current;
 }
 
+/// Ordered by barriers, but by nothing that the kind of memory or proxy asks for besides.
+void explain_contested(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
+  const std::string first = story.names.action(story.event(c.prior)),
+                    second = story.names.action(story.event(c.current));
+  d.finding_class = FindingClass::proxy_fence;
+  if (c.kind == Conflict::Kind::map_unfenced) {
+    d.rule = "TMAP2";
+    d.message = "a copy uses the tensor map " + bytes + ", which a store may not have made visible";
+    d.facts.push_back("the two are ordered, but not by a release and an acquire of the tensormap proxy");
+    d.help =
+        "fence.proxy.tensormap::generic.release by the writer, the barrier, then .acquire on the map by the "
+        "thread that issues the copy";
+  } else if (c.kind == Conflict::Kind::tensor_unfenced) {
+    d.rule = "TC23";
+    d.severity = story.options.policies.tensor_fence;
+    d.message = second + " " + bytes + " without tcgen05.fence beside the barrier that orders it";
+    d.facts.push_back("contested: PTX asks for the fences, much shipped code leaves them out");
+    d.help =
+        "tcgen05.fence::before_thread_sync before the arrival, ::after_thread_sync after the wait (a commit "
+        "has "
+        "the first built in)";
+  } else if (c.kind == Conflict::Kind::tensor_queue) {
+    d.rule = "TC16";
+    d.severity = Severity::lint;
+    d.message =
+        first + " and " + second + " " + bytes + " one after the other, without a completion in between";
+    d.facts.push_back(
+        "contested: PTX orders only pipelined pairs; hardware executes the operations of one thread in "
+        "order");
+    d.help = "tcgen05.commit and a wait between the two";
+  } else {
+    d.rule = "PX5";
+    d.severity = story.options.policies.async_across_ctas;
+    d.message = second + " " + bytes + " after an asynchronous access of another CTA";
+    d.facts.push_back(
+        "contested: by the letter async accesses of two CTAs are not ordered; practice relies on it");
+    d.help = "nothing, if multicast is meant; else copy in the CTA that uses the data";
+  }
+}
+
 void explain_unfenced(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
   const Event& current = story.event(c.current);
   const std::string space = c.space == Space::shared ? ".shared::cta" : ".global";
@@ -214,6 +355,37 @@ void explain_unfenced(const Story& story, const Conflict& c, const std::string& 
   }
 }
 
+std::string holder_of(const Story& story, size_t access) {
+  const Footprint& f = story.trace.footprints[story.event(access).footprint];
+  const uint64_t begin = f.range_count == 0 ? 0 : story.trace.ranges[f.first_range].begin;
+  return story.names.holder(f.space, f.allocation, begin);
+}
+
+void explain_stale(const Story& story, size_t first_breach, std::vector<Ranked>& out) {
+  for (const StaleRead& s : story.seen.stale_reads) {
+    const Event& read = story.event(s.read);
+    const std::string holder = holder_of(story, s.read), wanted = std::to_string(read.generation - 1);
+    Diagnostic d;
+    d.finding_class = FindingClass::stale;
+    d.rule = "OB1.1";
+    d.subject = holder;
+    d.where = story.names.position(place_of(story, s.read));
+    d.label = story.names.warp(agent_of(story, s.read)) + ": " + story.names.action(read) + " " + holder;
+    if (s.write == no_event) {
+      d.message = holder + " is read with tag " + wanted + ", but nobody has written it";
+    } else {
+      d.message = holder + " holds the data with tag " + std::to_string(story.event(s.write).generation - 1) +
+                  " where those with tag " + wanted + " are meant";
+      d.sides.push_back(story.names.note(place_of(story, s.write), "the last write before it"));
+    }
+    d.facts = {"the two are ordered: every schedule that runs this way reads the same wrong data"};
+    d.help = "release the buffer after its last read; carry stage and phase on across tiles";
+    d.occurrences = s.occurrences;
+    d.suspected = first_breach < s.read;
+    out.push_back({Rank::stale, s.read, std::move(d)});
+  }
+}
+
 }  // namespace
 
 void explain_accesses(const Story& story, std::vector<Ranked>& out) {
@@ -223,11 +395,14 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out) {
     const std::string bytes = common_bytes(story, c);
     Diagnostic d;
     d.occurrences = c.occurrences;
+    d.subject = story.names.holder(c.space, c.allocation, c.begin);
     size_t culprit = c.current;
     if (c.kind == Conflict::Kind::race)
       culprit = explain_race(story, c, bytes, d);
-    else
+    else if (c.kind == Conflict::Kind::write_unfenced || c.kind == Conflict::Kind::read_unfenced)
       explain_unfenced(story, c, bytes, d);
+    else
+      explain_contested(story, c, bytes, d);
     const size_t other = culprit == c.current ? c.prior : c.current;
     d.where = story.names.position(place_of(story, culprit));
     d.label = described(story, culprit, bytes);
@@ -244,13 +419,16 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out) {
     const bool early_release = d.rule == "WG4" && c.issue_known;
     if (first_breach < c.current && d.severity == Severity::error && !early_release)
       d.facts.push_back("after a broken condition of the certificate: may be a consequence");
+    d.suspected = first_breach < c.current;
     const Rank rank = d.severity == Severity::lint ? Rank::advice
                       : early_release              ? Rank::early_release
                                                    : Rank::data;
     out.push_back({rank, c.current, std::move(d)});
   }
+  explain_stale(story, first_breach, out);
   for (const Overwrite& o : story.seen.overwrites) {
     Diagnostic d;
+    d.subject = holder_of(story, o.current);
     d.finding_class = FindingClass::stale;
     d.severity = Severity::lint;
     d.rule = "OB1.1";

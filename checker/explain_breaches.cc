@@ -24,7 +24,7 @@ Refill refill_of(const Story& story, uint32_t barrier, uint64_t generation) {
   }
   if (refill.guard_wait == no_event) return refill;
   const Event& wait = story.event(refill.guard_wait);
-  std::set<uint16_t> warps;
+  std::set<uint32_t> warps;
   for (const History::Entry& entry : story.history.of(wait.object))
     if (entry.kind == History::Kind::arrive && entry.generation + 1 == wait.generation &&
         warps.insert(story.warp(entry.event)).second)
@@ -137,7 +137,8 @@ Diagnostic blocked_early(const Story& story, const Breach& breach) {
   size_t last = no_event;
   bool same_bit = false;
   for (const History::Entry& entry : story.history.of(breach.object))
-    if (entry.kind == History::Kind::wait && story.warp(entry.event) == story.trace.agents[b.agent.v].warp)
+    if (entry.kind == History::Kind::wait &&
+        story.warp(entry.event) == warp_key(story.trace.agents[b.agent.v]))
       last = entry.event;
   if (last != no_event && story.event(last).generation > 0) {
     d.sides.push_back(
@@ -196,10 +197,10 @@ Diagnostic foreign_arrival(const Story& story, const Breach& breach) {
       break;
     }
   } else {
-    const std::vector<uint16_t> arrivers = story.history.arrivers(breach.object);
+    const std::vector<uint32_t> arrivers = story.history.arrivers(breach.object);
     const uint32_t count = story.history.barrier(breach.object).expected();
     std::vector<std::string> names;
-    for (uint16_t w : arrivers) names.push_back(story.names.warp_number(w));
+    for (uint32_t w : arrivers) names.push_back(story.names.warp_number(w));
     if (e.kind == EventKind::mbarrier_arrive && arrivers.size() > count) {
       d.facts.push_back(barrier + " is initialised with count " + std::to_string(count) + ", but " +
                         list_of(names) + " arrive on it");
@@ -242,6 +243,12 @@ Diagnostic refused(const Story& story, const Breach& breach) {
   } else if (breach.rule == "MB17") {
     d.message = "more than 2^20-1 bytes are pending on " + barrier;
     d.help = "track fewer bytes in one phase (MB5)";
+  } else if (breach.rule == "MB20") {
+    d.message = "more than 2^20-1 arrivals are pending on " + barrier;
+    d.help = "use cp.async.mbarrier.arrive.noinc and count its arrivals in the init";
+  } else if (breach.rule == "MB21") {
+    d.message = barrier + " has nobody left to arrive in later phases: the last count is dropped";
+    d.help = "let the last arriver use mbarrier.arrive";
   } else {
     d.message = barrier + " is given a count outside 1..2^20-1";
     d.help = "use the number of arrivals that one phase has";
@@ -276,7 +283,7 @@ Diagnostic bytes_breach(const Story& story, const Breach& breach) {
   return d;
 }
 
-Diagnostic explain(const Story& story, const Breach& breach) {
+Diagnostic describe(const Story& story, const Breach& breach) {
   switch (breach.kind) {
     case Kind::early_pass:
       return early_pass(story, breach);
@@ -293,6 +300,13 @@ Diagnostic explain(const Story& story, const Breach& breach) {
       break;
   }
   return bytes_breach(story, breach);
+}
+
+Diagnostic explain(const Story& story, const Breach& breach) {
+  Diagnostic d = describe(story, breach);
+  d.subject = breach.named ? story.names.named_id(breach.object) : story.names.barrier(breach.object);
+  d.suspected = breach.kind != Kind::refused;  // what a state machine refuses has happened
+  return d;
 }
 
 }  // namespace

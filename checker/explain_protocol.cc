@@ -6,6 +6,7 @@
 #include <map>
 
 #include "checker/explain.h"
+#include "checker/rules.h"
 
 namespace turnstile::checker {
 
@@ -23,6 +24,7 @@ void explain_early_uses(const Story& story, std::vector<Ranked>& out) {
       continue;
     }
     Diagnostic d;
+    d.subject = story.names.barrier(u.barrier);
     d.where = story.names.position(place);
     d.label = "uses " + story.names.barrier(u.barrier);
     if (never) {
@@ -52,6 +54,7 @@ void explain_bytes(const Story& story, std::vector<Ranked>& out) {
     const std::string barrier = story.names.barrier(m.barrier), phase = Names::phase(m.generation);
     const bool too_few = m.issued < m.expected;
     Diagnostic d;
+    d.subject = barrier;
     d.finding_class = FindingClass::barrier_protocol;
     d.rule = too_few ? "MB18" : "MB19";
     const size_t where = m.expect != no_event ? m.expect : m.copies.front();
@@ -79,6 +82,7 @@ void explain_second_helpings(const Story& story, std::vector<Ranked>& out) {
   for (const SecondHelping& s : story.seen.second_helpings) {
     const std::string barrier = story.names.barrier(s.barrier), phase = Names::phase(s.generation - 1);
     Diagnostic d;
+    d.subject = barrier;
     d.finding_class = FindingClass::stale;
     d.rule = "OB1.1";
     d.message = story.who(s.again) + " consumes " + phase + " of " + barrier + " a second time";
@@ -109,6 +113,7 @@ void explain_named(const Story& story, std::vector<Ranked>& out) {
     }
     const std::string barrier = story.names.named_barrier(m.object);
     Diagnostic d;
+    d.subject = story.names.named_id(m.object);
     d.finding_class = FindingClass::barrier_protocol;
     d.where = story.names.position(e.place);
     d.label = barrier + ", count " + std::to_string(e.count);
@@ -151,6 +156,19 @@ void explain_named(const Story& story, std::vector<Ranked>& out) {
   }
 }
 
+/// What the copy reads or writes in shared memory; its barrier where no access of it was seen.
+std::string undrained_subject(const Story& story, const Undrained& u) {
+  const uint32_t op = story.event(u.issue).object;
+  for (const Event& e : story.trace.events) {
+    if (e.kind != EventKind::async_access || e.object != op) continue;
+    const Footprint& f = story.trace.footprints[e.footprint];
+    if (f.space == Space::shared && f.range_count != 0)
+      return story.names.holder(f.space, f.allocation, story.trace.ranges[f.first_range].begin);
+  }
+  const uint32_t barrier = story.trace.ops[op].barrier;
+  return barrier == AsyncOp::none ? std::string() : story.names.barrier(barrier);
+}
+
 void explain_undrained(const Story& story, std::vector<Ranked>& out) {
   std::map<std::pair<Undrained::Kind, uint32_t>, size_t> known;
   for (const Undrained& u : story.seen.undrained) {
@@ -160,6 +178,7 @@ void explain_undrained(const Story& story, std::vector<Ranked>& out) {
       continue;
     }
     Diagnostic d;
+    d.subject = undrained_subject(story, u);
     d.finding_class = FindingClass::lifetime;
     d.rule = "BK6";
     d.where = story.names.position(story.event(u.issue).place);
@@ -195,6 +214,7 @@ void explain_register_hazards(const Story& story, std::vector<Ranked>& out) {
       continue;
     }
     Diagnostic d;
+    d.subject = "registers";
     d.finding_class = FindingClass::register_hazard;
     d.rule = "WG3";
     d.where = story.names.position(e.place);
@@ -223,6 +243,10 @@ void explain_protocol(const Story& story, std::vector<Ranked>& out) {
 
 void explain_faults(const Story& story, std::vector<Ranked>& out) {
   for (const Fault& f : story.trace.faults) {
+    const bool told = !stops_execution(f) && std::any_of(out.begin(), out.end(), [&](const Ranked& r) {
+      return r.diagnostic.rule == f.rule;
+    });
+    if (told) continue;
     const auto begins = [&](std::string_view prefix) { return f.rule.starts_with(prefix); };
     Diagnostic d;
     Rank rank = Rank::illegal;
@@ -233,6 +257,12 @@ void explain_faults(const Story& story, std::vector<Ranked>& out) {
     if (begins("N")) rank = Rank::named_barrier;
     if (begins("RG")) d.finding_class = FindingClass::resource;
     if (begins("WG1") || begins("WG3")) d.finding_class = FindingClass::register_hazard;
+    if (const Rule* rule = find_rule(f.rule); rule != nullptr && d.finding_class == FindingClass::memory) {
+      d.finding_class = rule->finding_class;
+      d.severity = rule->severity;
+      if (d.severity == Severity::lint) rank = Rank::advice;
+      if (d.finding_class == FindingClass::lifetime) rank = Rank::lifetime;
+    }
     d.rule = f.rule;
     d.message = f.message;
     d.where = story.names.position(f.place);

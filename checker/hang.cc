@@ -21,8 +21,8 @@ using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 using On = Blocked::On;
 
 struct Wait {
-  std::set<uint16_t> present;          ///< warps that have contributed to the open phase
-  std::map<uint16_t, size_t> missing;  ///< warps that contributed earlier, and their last contribution
+  std::set<uint32_t> present;          ///< warps that have contributed to the open phase
+  std::map<uint32_t, size_t> missing;  ///< warps that contributed earlier, and their last contribution
   bool guessed = false;                ///< `missing` comes from a sibling barrier
   bool bytes_missing = false;          ///< arrivals are in, bytes are not balanced
   bool expect_only = false;            ///< bytes are expected by a warp that does not arrive
@@ -51,7 +51,7 @@ class Hang {
   }
 
  private:
-  uint16_t warp(const Blocked& b) const { return trace_.agents[b.agent.v].warp; }
+  uint32_t warp(const Blocked& b) const { return warp_key(trace_.agents[b.agent.v]); }
   bool same_object(const Blocked& a, const Blocked& b) const {
     return a.on == b.on && (a.on == On::registers || a.object == b.object);
   }
@@ -83,7 +83,7 @@ class Hang {
       for (const History::Entry& e : story_.history.of(b.object))
         w.expect_only |= e.kind == History::Kind::expect && e.generation == m.generation() &&
                          !w.bytes_missing && !w.present.contains(story_.warp(e.event));
-      for (uint16_t p : w.present) w.missing.erase(p);
+      for (uint32_t p : w.present) w.missing.erase(p);
       if (w.missing.empty() && !w.bytes_missing && !family(b.object).empty()) {
         for (uint32_t other = 0; other < trace_.barriers.size(); ++other)
           if (other != b.object && family(other) == family(b.object))
@@ -103,7 +103,7 @@ class Hang {
         else
           w.missing[story_.warp(c.event)] = c.event;
       }
-      for (uint16_t p : w.present) w.missing.erase(p);
+      for (uint32_t p : w.present) w.missing.erase(p);
     } else if (b.on == On::warp_sync) {
       w.missing[warp(b)] = no_event;
     }
@@ -242,6 +242,8 @@ class Hang {
     d.finding_class = FindingClass::hang;
     d.where = story_.names.position(b.place);
     d.label = awaited(b);
+    d.subject = b.on == On::named_barrier ? story_.names.named_id(b.object) : object(b);
+    d.suspected = overtaken(cause);
     const std::string who = story_.names.warp(b.agent);
     switch (b.on) {
       case On::mbarrier:
@@ -254,7 +256,7 @@ class Hang {
         break;
       case On::registers:
         d.message = who + " waits for " + std::to_string(b.count) + " registers that are never released";
-        tell_registers(d);
+        tell_registers(cause, d);
         break;
       case On::group:
         d.rule = "BK2";
@@ -359,14 +361,15 @@ class Hang {
     d.facts.push_back(std::to_string(w.arrived) + " of " + std::to_string(w.expected) +
                       " threads have arrived");
     std::string present;
-    for (uint16_t p : w.present) present += (present.empty() ? "" : ", ") + story_.names.warp_number(p);
+    for (uint32_t p : w.present) present += (present.empty() ? "" : ", ") + story_.names.warp_number(p);
     if (!present.empty()) d.facts.push_back("arrived: " + present);
     d.help = w.missing.empty() ? "name the number of threads that really meet here: 32 for each warp"
                                : "let every warp reach the barrier the same number of times";
   }
 
-  void tell_registers(Diagnostic& d) const {
-    const RegisterPool pool = register_pool(trace_);
+  void tell_registers(size_t i, Diagnostic& d) const {
+    const uint16_t cta = trace_.agents[trace_.blocked[i].agent.v].cta;
+    const RegisterPool pool = register_pool(trace_, cta);
     d.finding_class = FindingClass::resource;
     d.rule = "RG4";
     std::map<uint32_t, uint32_t> held;
@@ -378,7 +381,8 @@ class Hang {
                       std::to_string(pool.total) + " (summed over its warps)");
     uint64_t wanted = 0;
     for (const Blocked& b : trace_.blocked)
-      if (b.on == On::registers) wanted += b.count - std::min(b.count, pool.held[warp(b)]);
+      if (b.on == On::registers && trace_.agents[b.agent.v].cta == cta)
+        wanted += b.count - std::min(b.count, pool.held[trace_.agents[b.agent.v].warp]);
     const uint64_t left = pool.total - std::min(pool.total, pool.used);
     d.facts.push_back(std::to_string(wanted) + " more are asked for, " + std::to_string(left) + " are free");
     d.help = "choose setmaxnreg counts whose sum over all warps is at most that of the launch (RG8)";
@@ -439,7 +443,7 @@ class Hang {
   const Story& story_;
   const Trace& trace_;
   Graph graph_;
-  std::map<uint16_t, size_t> ended_;  ///< warps that ended, and where
+  std::map<uint32_t, size_t> ended_;  ///< warps that ended, and where
   std::vector<Wait> waits_;
   std::vector<int> component_;
   std::vector<size_t> component_size_;
@@ -449,7 +453,7 @@ class Hang {
 
 void explain_hang(const Story& story, std::vector<Ranked>& out) {
   // A strand that polls on, or a fault elsewhere, might still have set the others free.
-  if (story.trace.blocked.empty() || !story.trace.faults.empty() || !story.trace.live_pollers.empty()) return;
+  if (story.trace.blocked.empty() || stopped(story.trace)) return;
   if (story.trace.blocked.size() > 2048) return;
   Hang(story).explain(out);
 }

@@ -56,14 +56,15 @@ void NamedBarriers::contribute(const Event& e) {
     run_.seen.breaches.push_back(breach);
   }
   const bool waits = e.has(Event::waits);
-  const uint16_t warp = run_.trace.agents[strand].warp;
+  const AgentInfo& info = run_.trace.agents[strand];
   for (const Contribution& c : s.open) {  // N7: the same warp twice, in the same form, in one instance
     const Event& earlier = run_.trace.events[c.event];
-    if (run_.trace.agents[earlier.agent.v].warp == warp && c.waits == waits && earlier.bytes + e.bytes > 32)
+    if (run_.trace.agents[earlier.agent.v].warp == info.warp && c.waits == waits &&
+        earlier.bytes + e.bytes > std::max(32u, info.threads))
       misuse(NamedMisuse::Kind::twice, n, run_.now, c.event);
   }
   if (s.open.empty()) std::fill_n(knowledge_.all(s.arriving), knowledge_.stride(), 0u);
-  join(knowledge_.all(s.arriving), knowledge, knowledge_.stride());
+  run_.publish(knowledge_.all(s.arriving), knowledge, true);
   const size_t first = s.open.empty() ? no_event : s.open.front().event;
   s.open.push_back({run_.here(strand), run_.now, waits});
   run_.tick(strand);
@@ -101,16 +102,38 @@ void NamedBarriers::complete(size_t n) {
   s.open.clear();
 }
 
+void NamedBarriers::exit(const Event& e) {
+  if (objects_.empty()) return;
+  std::vector<uint32_t>& all = exits_[run_.cta(e.agent)];
+  all.resize(run_.lanes.width);
+  join(all.data(), run_.strands.row(e.agent.v, Views::causal), all.size());
+}
+
+// N8: the instance waited for threads that have ended; who goes on knows that they have.
+bool NamedBarriers::release_by_exits(size_t n) {
+  State& s = states_[n];
+  const auto ended = exits_.find(objects_[n] / 16);
+  if (s.open.empty() || ended == exits_.end() || !s.machine.release()) return false;
+  join(knowledge_.row(s.arriving, Views::causal), ended->second.data(), run_.lanes.width);
+  complete(n);
+  return true;
+}
+
 void NamedBarriers::pass(const Event& e) {
   State& s = states_[slot(e.object)];
   if (s.refused) return;
-  const auto at = std::find_if(s.finished.begin(), s.finished.end(),
-                               [&](const Finished& f) { return f.instance == e.generation; });
+  const auto find = [&] {
+    return std::find_if(s.finished.begin(), s.finished.end(),
+                        [&](const Finished& f) { return f.instance == e.generation; });
+  };
+  auto at = find();
+  if (at == s.finished.end() && e.generation == s.machine.instance() + 1 && release_by_exits(slot(e.object)))
+    at = find();
   if (at == s.finished.end()) {
     run_.seen.inconsistent = "a bar.sync passes in an instance that is not complete";
     return;
   }
-  join(run_.strands.all(e.agent.v), knowledge_.all(at->knowledge), knowledge_.stride());
+  run_.observe(run_.strands.all(e.agent.v), knowledge_.all(at->knowledge), true);
   if (--at->waiters == 0) {
     knowledge_.give_back(at->knowledge);
     s.finished.erase(at);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "checker/run_state.h"
@@ -18,6 +19,8 @@ class NamedBarriers {
 
   void contribute(const Event& e);
   void pass(const Event& e);
+  /// A strand of this CTA has ended (N8).
+  void exit(const Event& e);
 
  private:
   struct Contribution {
@@ -41,12 +44,15 @@ class NamedBarriers {
   size_t slot(uint32_t object) const;
   bool completion_known(uint32_t* causal, size_t n);
   void complete(size_t n);
+  bool release_by_exits(size_t n);
   void misuse(NamedMisuse::Kind kind, size_t n, size_t event, size_t other);
 
   RunState& run_;
   std::vector<uint32_t> objects_;
   std::vector<State> states_;
   KnowledgeTable knowledge_;
+  std::map<uint32_t, std::vector<uint32_t>>
+      exits_;  ///< by CTA: what the strands that ended knew, in causal order
 };
 
 }  // namespace turnstile::checker

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "checker/run_state.h"
+
 namespace turnstile::checker {
 
 namespace {
@@ -19,14 +21,15 @@ std::string hex(uint64_t value) {
 std::string Names::warp(AgentId strand) const {
   const AgentInfo& info = trace_.agents[strand.v];
   std::string text = "warp " + std::to_string(info.warp);
+  if (trace_.cluster_ctas > 1 || trace_.clusters > 1) text += " of CTA " + std::to_string(info.cta);
   if (!info.role.empty()) text += " (" + info.role + ")";
   return text;
 }
 
-std::string Names::warp_number(uint16_t number) const {
+std::string Names::warp_number(uint32_t key) const {
   for (uint32_t a = 0; a < trace_.agents.size(); ++a)
-    if (trace_.agents[a].warp == number) return warp(AgentId{static_cast<uint16_t>(a)});
-  return "warp " + std::to_string(number);
+    if (warp_key(trace_.agents[a]) == key) return warp(AgentId{static_cast<uint16_t>(a)});
+  return "warp " + std::to_string(key & 0xffff);
 }
 
 std::string Names::barrier(uint32_t b) const {
@@ -38,20 +41,30 @@ std::string Names::named_barrier(uint32_t object) const {
   return "named barrier " + std::to_string(object % 16) + (object % 16 == 0 ? " (__syncthreads)" : "");
 }
 
-std::string Names::bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const {
-  std::string base = "shared";
+std::string Names::named_id(uint32_t object) const { return "id" + std::to_string(object % 16); }
+
+std::string Names::holder(Space space, uint32_t allocation, uint64_t begin) const {
   if (space == Space::global) {
-    base = allocation < trace_.allocation_names.size() ? trace_.allocation_names[allocation] : "";
-    if (base.empty()) base = "buffer " + std::to_string(allocation);
-  } else {
+    const bool named =
+        allocation < trace_.allocation_names.size() && !trace_.allocation_names[allocation].empty();
+    return named ? trace_.allocation_names[allocation] : "buffer " + std::to_string(allocation);
+  }
+  for (const auto& [range, name] : trace_.shared_names)
+    if (begin >= range.begin && begin < range.end) return name;
+  const bool several = trace_.cluster_ctas > 1 || trace_.clusters > 1;
+  return std::string(space == Space::tensor ? "tensor memory" : "shared") +
+         (several ? " of CTA " + std::to_string(allocation) : "");
+}
+
+std::string Names::bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const {
+  const std::string base = holder(space, allocation, begin);
+  if (space != Space::global)
     for (const auto& [range, name] : trace_.shared_names)
       if (begin >= range.begin && begin < range.end) {
-        base = name;
         begin -= range.begin;
         end = std::min(end, range.end) - range.begin;
         break;
       }
-  }
   return base + "[" + std::to_string(begin) + ".." + std::to_string(end == begin ? begin : end - 1) + "]";
 }
 
@@ -78,6 +91,7 @@ std::string Names::action(const Event& access) const {
     return writes ? "generic store writes" : "generic load reads";
   }
   const char* verb = writes ? " writes" : " reads";
+  if (access.has(Event::tensormap)) return "tensor map of a copy is read";
   switch (trace_.ops[access.object].kind) {
     case AsyncOp::Kind::bulk_load:
       return std::string("TMA load") + verb;
@@ -114,6 +128,8 @@ std::string Names::phase(uint64_t generation) {
 History::History(const Trace& trace)
     : trace_(trace), entries_(trace.barriers.size()), machines_(trace.barriers.size()) {
   std::vector<size_t> issued(trace.ops.size(), 0);
+  for (size_t b = 0; b < machines_.size(); ++b)
+    if (trace.barriers[b].initial_count != 0) machines_[b].init(trace.barriers[b].initial_count);
   for (size_t i = 0; i < trace.events.size(); ++i) {
     const Event& e = trace.events[i];
     const auto add = [&](uint32_t b, Kind kind, size_t event) {
@@ -122,7 +138,10 @@ History::History(const Trace& trace)
     if (e.kind == EventKind::mbarrier_init) machines_[e.object].init(e.count);
     if (e.kind == EventKind::mbarrier_inval) machines_[e.object].inval();
     if (e.kind == EventKind::mbarrier_wait) add(e.object, Kind::wait, i);
-    if (e.kind == EventKind::async_issue) issued[e.object] = i;
+    if (e.kind == EventKind::async_issue) {
+      issued[e.object] = i;
+      if (raises_pending(trace.ops[e.object])) machines_[trace.ops[e.object].barrier].raise_pending();
+    }
     if (e.kind == EventKind::mbarrier_expect_tx) {
       add(e.object, Kind::expect, i);
       machines_[e.object].expect_tx(e.bytes);
@@ -131,13 +150,19 @@ History::History(const Trace& trace)
       add(e.object, Kind::arrive, i);
       if (e.has(Event::expects_bytes))
         machines_[e.object].arrive_expect_tx(e.bytes);
+      else if (e.has(Event::drops))
+        machines_[e.object].arrive_drop(e.count);
       else
         machines_[e.object].arrive(e.count);
     }
-    if (e.kind == EventKind::async_complete && trace.ops[e.object].kind == AsyncOp::Kind::bulk_load) {
-      const AsyncOp& op = trace.ops[e.object];
+    if (e.kind != EventKind::async_complete) continue;
+    const AsyncOp& op = trace.ops[e.object];
+    if (delivers_bytes(op)) {
       add(op.barrier, Kind::bytes, issued[e.object]);
       machines_[op.barrier].complete_tx(op.bytes);
+    } else if (arrives_when_done(op)) {
+      add(op.barrier, Kind::arrive, issued[e.object]);
+      machines_[op.barrier].arrive(1);
     }
   }
 }
@@ -153,19 +178,20 @@ std::vector<History::Contribution> History::named(uint32_t object, NamedBarrier&
   return all;
 }
 
-std::vector<uint16_t> History::arrivers(uint32_t barrier) const {
-  std::vector<uint16_t> warps;
+std::vector<uint32_t> History::arrivers(uint32_t barrier) const {
+  std::vector<uint32_t> warps;
   for (const Entry& entry : entries_[barrier])
-    if (entry.kind == Kind::arrive) warps.push_back(trace_.agents[trace_.events[entry.event].agent.v].warp);
+    if (entry.kind == Kind::arrive)
+      warps.push_back(warp_key(trace_.agents[trace_.events[entry.event].agent.v]));
   std::sort(warps.begin(), warps.end());
   warps.erase(std::unique(warps.begin(), warps.end()), warps.end());
   return warps;
 }
 
-size_t History::last_wait_before(uint16_t warp, size_t event) const {
+size_t History::last_wait_before(uint32_t key, size_t event) const {
   for (size_t i = std::min(event, trace_.events.size()); i-- > 0;)
     if (trace_.events[i].kind == EventKind::mbarrier_wait &&
-        trace_.agents[trace_.events[i].agent.v].warp == warp)
+        warp_key(trace_.agents[trace_.events[i].agent.v]) == key)
       return i;
   return trace_.events.size();
 }

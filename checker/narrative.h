@@ -17,9 +17,12 @@ class Names {
   explicit Names(const Trace& trace) : trace_(trace) {}
 
   std::string warp(AgentId strand) const;
-  std::string warp_number(uint16_t warp) const;
+  std::string warp_number(uint32_t warp_key) const;  ///< of run_state.h
   std::string barrier(uint32_t b) const;
   std::string named_barrier(uint32_t object) const;
+  std::string named_id(uint32_t object) const;  ///< "id5"
+  /// "buf[1]", "C", "tm.acc": what holds these bytes.
+  std::string holder(Space space, uint32_t allocation, uint64_t begin) const;
   std::string bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const;
   SourcePosition position(uint32_t place) const;
   std::string line(uint32_t place) const;
@@ -55,10 +58,10 @@ class History {
   const Mbarrier& barrier(uint32_t b) const { return machines_[b]; }  ///< at the end
   std::vector<Contribution> named(uint32_t object, NamedBarrier& machine) const;
 
-  /// Warps that arrive on a barrier, in any phase, sorted.
-  std::vector<uint16_t> arrivers(uint32_t barrier) const;
+  /// Warps (warp_key) that arrive on a barrier, in any phase, sorted.
+  std::vector<uint32_t> arrivers(uint32_t barrier) const;
   /// The last wait of a warp before an event, or Trace size.
-  size_t last_wait_before(uint16_t warp, size_t event) const;
+  size_t last_wait_before(uint32_t warp_key, size_t event) const;
 
  private:
   const Trace& trace_;

@@ -42,8 +42,12 @@ struct Breach {
 struct Conflict {
   enum class Kind : uint8_t {
     race,
-    write_unfenced,  ///< PX1, PX7: ordered, but no proxy fence between a generic write and an async access
-    read_unfenced,   ///< PX2: the same for a generic read and an async write
+    write_unfenced,   ///< PX1, PX7: ordered, but no proxy fence between a generic write and an async access
+    read_unfenced,    ///< PX2: the same for a generic read and an async write
+    map_unfenced,     ///< TMAP2: a descriptor written by stores, read by a copy, without tensormap fences
+    tensor_unfenced,  ///< TC23: accesses to tensor memory, ordered, without tcgen05.fence on both sides
+    tensor_queue,     ///< TC16: operations of one thread, no pipelined pair: only the hardware orders them
+    across_ctas,      ///< PX5: async accesses of two CTAs, ordered
   };
   Kind kind = Kind::race;
   size_t prior = no_event;
@@ -102,6 +106,46 @@ struct NamedMisuse {
       no_event;  ///< the first contributor of the instance, or the same warp's earlier contribution
 };
 
+/// An ordered read whose bytes hold another tag than it demands (orchestration_bugs.md 1.1).
+struct StaleRead {
+  size_t write = no_event;  ///< the last write; no_event: nobody has written
+  size_t read = no_event;
+  uint64_t occurrences = 1;
+};
+
+/// A rule of one of the smaller mechanisms that is broken; rules.cc says what each means.
+struct Misuse {
+  enum class Kind : uint8_t {
+    cluster_twice,         ///< C1: arrives again before the generation is complete; other = its arrival
+    cluster_no_wait,       ///< Q15: arrives again without having waited
+    cluster_no_arrive,     ///< C2: waits without an arrival of its own
+    narrow_arrive,         ///< HB1: object = barrier; a remote arrival of scope .cta
+    narrow_wait,           ///< HB1, strict only: object = barrier; remote arrivals, a wait of scope .cta
+    narrow_signal,         ///< GM3: object = signal
+    remote_wait,           ///< MB8: object = barrier
+    unfenced_init,         ///< MB11: object = barrier; other = its init
+    target_not_started,    ///< D1: amount = CTA
+    target_exited,         ///< D2, D3: amount = CTA, other = its last exit, object = barrier or none
+    pool_leak,             ///< TC6: object = pool, amount = units that are missing
+    tensor_bad_count,      ///< TC4
+    tensor_increasing,     ///< TC5: amount = columns of the allocation before
+    tensor_relinquished,   ///< TC7: other = the relinquish
+    tensor_mixed_groups,   ///< TC8
+    tensor_not_allocated,  ///< TC6, of a dealloc
+    tensor_leak,           ///< TC6: event = the last alloc, amount = columns
+    tensor_other_warp,     ///< TC11: other = the alloc before
+    peer_not_started,      ///< TC9: a paired allocation
+    peer_not_allocated,    ///< TC10: a paired dealloc; other = the alloc of the peer, or none
+    access_before_wait,    ///< PD5: other = the griddepcontrol.wait
+  };
+  static constexpr uint32_t no_object = 0xffffffff;
+  Kind kind = Kind::cluster_twice;
+  size_t event = no_event;
+  size_t other = no_event;
+  uint32_t object = 0;
+  uint64_t amount = 0;
+};
+
 /// Asynchronous work that may outlive its CTA.
 struct Undrained {
   enum class Kind : uint8_t { store_reads, store_writes, load };
@@ -118,6 +162,18 @@ struct Uncovered {
   bool searchable = true;  ///< a search over the schedules decides it; false: something is not known
 };
 
+/// Faults are told where they happen. After these the execution goes on; after any other it stops there.
+inline bool stops_execution(const Fault& fault) {
+  for (const std::string_view remark : {"TC6", "TC9", "TC10", "BK6", "D5", "N7", "C4"})
+    if (fault.rule == remark) return false;
+  return true;
+}
+inline bool stopped(const Trace& trace) {
+  for (const Fault& f : trace.faults)
+    if (stops_execution(f)) return true;
+  return !trace.live_pollers.empty();
+}
+
 struct Observations {
   std::string inconsistent;  ///< not empty: the trace contradicts itself there, and nothing after that point
                              ///< was looked at
@@ -129,6 +185,8 @@ struct Observations {
   std::vector<SecondHelping> second_helpings;
   std::vector<NamedMisuse> named;
   std::vector<Undrained> undrained;
+  std::vector<StaleRead> stale_reads;
+  std::vector<Misuse> misuses;
   std::vector<size_t> register_hazards;
   std::vector<Uncovered> uncovered;
   uint64_t phases = 0;

@@ -58,18 +58,40 @@ void Queues::issue(const Event& e) {
     o.issue = run_.here(e.agent.v);
   else
     o.more_issues.push_back(run_.here(e.agent.v));
-  if (op.kind != AsyncOp::Kind::bulk_load) {
-    Queue& q = queues_[op.queue];
-    if (op.group == 0 || op.group > kMaxGroups) {
-      run_.seen.inconsistent = "an operation belongs to a group without a number";
-      return;
-    }
-    repeat_last_clock(q.issued, op.group, width);
-    join(q.issued.data() + (op.group - 1) * width, strand, width);
-    q.last_group = std::max(q.last_group, op.group);
-    q.last_issue = run_.now;
-  }
+  if (op.queue != AsyncOp::none) count_in_queue(op, o, strand);
+  if (op.kind == AsyncOp::Kind::tensor_mma || op.kind == AsyncOp::Kind::tensor_copy)
+    for (uint32_t view : {Views::causal, Views::order, run_.views.tensor})  // TC20: it is issued, not done
+      run_.strands.row(e.agent.v, view)[run_.lanes.issued(op.queue)] = o.sequence;
   run_.tick(e.agent.v);
+}
+
+void Queues::count_in_queue(const AsyncOp& op, Op& o, const uint32_t* strand) {
+  Queue& q = queues_[op.queue];
+  if (o.sequence == 0) o.sequence = ++q.operations;
+  if (run_.trace.queues[op.queue].kind == QueueInfo::Kind::tensor || delivers_bytes(op)) return;
+  if (op.group == 0 || op.group > kMaxGroups) {
+    run_.seen.inconsistent = "an operation belongs to a group without a number";
+    return;
+  }
+  const uint32_t width = run_.lanes.width;
+  repeat_last_clock(q.issued, op.group, width);
+  join(q.issued.data() + (op.group - 1) * width, strand, width);
+  q.last_group = std::max(q.last_group, op.group);
+  q.last_issue = run_.now;
+  if (run_.trace.queues[op.queue].kind != QueueInfo::Kind::cp_async) return;
+  while (q.last_of_group.size() < op.group)
+    q.last_of_group.push_back(q.last_of_group.empty() ? 0 : q.last_of_group.back());
+  q.last_of_group[op.group - 1] = o.sequence;
+}
+
+/// What a lane shows when all groups up to this one are done.
+uint32_t Queues::lane_value(uint32_t queue, uint64_t group) const {
+  const Queue& q = queues_[queue];
+  const QueueInfo::Kind kind = run_.trace.queues[queue].kind;
+  if (kind == QueueInfo::Kind::tensor) return 0;  // only a commit tells that an mma is done (TC19, TC24)
+  if (kind != QueueInfo::Kind::cp_async) return static_cast<uint32_t>(std::min<uint64_t>(group, 0xffffffff));
+  if (group == 0 || q.last_of_group.empty()) return 0;
+  return q.last_of_group[std::min<uint64_t>(group, q.last_of_group.size()) - 1];
 }
 
 void Queues::commit(const Event& e) { run_.tick(e.agent.v); }
@@ -78,14 +100,18 @@ void Queues::wait(const Event& e) {
   Queue& q = queues_[e.object];
   const uint32_t width = run_.lanes.width;
   const uint64_t generation = std::min<uint64_t>(e.generation, 0xffffffff);
+  const uint32_t value = lane_value(e.object, generation);
   uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
-  uint32_t* order = run_.strands.row(e.agent.v, Views::order);
-  for (uint32_t* clock : {causal, order}) {
-    for (uint32_t lane : {run_.lanes.read_done(e.object), run_.lanes.all_done(e.object)}) {
-      if (lane == run_.lanes.all_done(e.object) && e.has(Event::read_only)) continue;  // BK3
-      clock[lane] = std::max(clock[lane], static_cast<uint32_t>(generation));
-    }
+  const auto raise = [&](uint32_t view, uint32_t lane) {
+    uint32_t& known = run_.strands.row(e.agent.v, view)[lane];
+    known = std::max(known, value);
+  };
+  for (uint32_t view : {Views::causal, Views::order}) {
+    raise(view, run_.lanes.read_done(e.object));
+    if (!e.has(Event::read_only)) raise(view, run_.lanes.all_done(e.object));  // BK3
   }
+  if (run_.views.tensor != Views::none)
+    raise(run_.views.tensor, run_.lanes.all_done(e.object));  // TC17, TC18
   const uint64_t with_clock = std::min<uint64_t>(generation, q.issued.size() / width);
   if (with_clock > 0) join(causal, q.issued.data() + (with_clock - 1) * width, width);
   q.read_waited = std::max(q.read_waited, generation);
@@ -109,24 +135,32 @@ bool Queues::issue_known(uint32_t op, const uint32_t* order) const {
 
 Epoch Queues::reads(uint32_t op) const {
   const AsyncOp& o = run_.trace.ops[op];
+  const QueueInfo::Kind kind = run_.trace.queues[o.queue].kind;
+  if (kind == QueueInfo::Kind::tensor || kind == QueueInfo::Kind::cp_async) return all_before(op);
   return {run_.lanes.read_done(o.queue), static_cast<uint32_t>(o.group)};
 }
 
 Epoch Queues::writes(uint32_t op) const {
   const AsyncOp& o = run_.trace.ops[op];
+  const QueueInfo::Kind kind = run_.trace.queues[o.queue].kind;
+  if (kind == QueueInfo::Kind::tensor || kind == QueueInfo::Kind::cp_async) return all_before(op);
   return {run_.lanes.all_done(o.queue), static_cast<uint32_t>(o.group)};
 }
 
-void Queues::finish(const std::vector<size_t>& last_exit) {
+Epoch Queues::all_before(uint32_t op) const {
+  return {run_.lanes.all_done(run_.trace.ops[op].queue), ops_[op].sequence};
+}
+
+void Queues::finish(const std::map<std::pair<uint16_t, uint16_t>, size_t>& last_exit) {
   for (uint32_t i = 0; i < queues_.size(); ++i) {
     const Queue& q = queues_[i];
     const QueueInfo& info = run_.trace.queues[i];
     if (info.kind != QueueInfo::Kind::bulk || q.last_group == 0 || q.last_group <= q.all_waited) continue;
-    const size_t exit = info.warp < last_exit.size() ? last_exit[info.warp] : no_event;
-    if (exit == no_event) continue;
+    const auto exit = last_exit.find({info.cta, info.warp});
+    if (exit == last_exit.end()) continue;
     const bool read = q.last_group <= q.read_waited;
     run_.seen.undrained.push_back(
-        {read ? Undrained::Kind::store_writes : Undrained::Kind::store_reads, q.last_issue, exit});
+        {read ? Undrained::Kind::store_writes : Undrained::Kind::store_reads, q.last_issue, exit->second});
   }
 }
 

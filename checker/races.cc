@@ -2,15 +2,24 @@
 //
 // FastTrack on regions, with proxies. Earlier generic accesses are looked up in hb by a generic access and in
 // g2a of the space by an async one; earlier async accesses in hb by both (PX3: their completion is an
-// implicit fence; PX4). Exactly one entry for each lane and kind stays in a frontier, because who knows the
-// later epoch of a lane knows the earlier ones.
+// implicit fence; PX4). Tensor memory knows no proxies: tcgen05 accesses are looked up in the view of TC23
+// and, where only the fences are missing, in hb. Exactly one entry for each lane and kind stays in a
+// frontier, because who knows the later epoch of a lane knows the earlier ones.
 #include "checker/races.h"
 
 #include <algorithm>
 
 namespace turnstile::checker {
 
-Races::Races(RunState& run) : run_(run) {}
+Races::Races(RunState& run) : run_(run), several_ctas_(run.several_ctas()) {
+  constexpr uint32_t none = 0xffffffff;
+  if (run.views.tensor == Views::none) return;
+  accumulator_.assign(run.trace.ops.size(), none);
+  for (const Event& e : run.trace.events)
+    if (e.kind == EventKind::async_access && e.has(Event::write) && accumulator_[e.object] == none &&
+        run.trace.footprints[e.footprint].space == Space::tensor)
+      accumulator_[e.object] = e.footprint;
+}
 
 bool Races::prepare(const std::vector<Allocation>& written) {
   const std::vector<Footprint>& footprints = run_.trace.footprints;
@@ -26,36 +35,51 @@ bool Races::prepare(const std::vector<Allocation>& written) {
 void Races::generic(const Event& e) {
   const uint32_t* order = run_.strands.row(e.agent.v, Views::order);
   const Kind kind = e.has(Event::atomic) ? Kind::atomic : e.has(Event::write) ? Kind::write : Kind::read;
-  access(e.footprint, {run_.here(e.agent.v), static_cast<uint32_t>(run_.now), kind, false},
-         {order, order, order});
+  access(e.footprint, {run_.here(e.agent.v), static_cast<uint32_t>(run_.now), kind, Proxy::generic},
+         {order, order, order, nullptr, false});
 }
 
-void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch) {
+void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const Queues& queues) {
   const Space space = run_.trace.footprints[e.footprint].space;
-  const uint32_t fenced = space == Space::shared ? run_.views.fenced_shared : run_.views.fenced_global;
-  const uint32_t width = run_.lanes.width;
+  const AsyncOp::Kind op = run_.trace.ops[e.object].kind;
+  const size_t width = run_.lanes.width;
   const uint32_t* order = knowledge + width * Views::order;
   const Kind kind = e.has(Event::write) ? Kind::write : Kind::read;
-  access(e.footprint, {epoch, static_cast<uint32_t>(run_.now), kind, true},
-         {fenced == Views::none ? nullptr : knowledge + size_t{width} * fenced, order, order});
+  Access current{epoch, static_cast<uint32_t>(run_.now), kind, Proxy::async};
+  const auto fenced = [&](uint32_t view) { return view == Views::none ? nullptr : knowledge + width * view; };
+  Order ask{order, order, order, &queues, several_ctas_};
+  if (space == Space::tensor) {
+    ask.of_async = knowledge + width * run_.views.tensor;
+  } else if (op == AsyncOp::Kind::cp_async || op == AsyncOp::Kind::remote_store ||
+             op == AsyncOp::Kind::lds_read) {
+    current.proxy = Proxy::generic;  // CA1, DX2, AM10: late, but no other proxy
+  } else if (e.has(Event::tensormap)) {
+    current.proxy = Proxy::tensormap;
+    ask.of_generic = fenced(run_.views.map_acquired);  // TMAP2
+  } else {
+    ask.of_generic = fenced(space == Space::shared ? run_.views.fenced_shared : run_.views.fenced_global);
+  }
+  access(e.footprint, current, ask);
 }
 
 void Races::access(uint32_t footprint, const Access& current, const Order& order) {
   run_.seen.accesses += run_.trace.footprints[footprint].range_count;
   size_t unread = 0;
   uint32_t unread_event = 0;
+  const bool tagged = run_.trace.events[current.event].generation != 0;
   const std::span<const uint32_t> regions = regions_.of(footprint);
   for (const uint32_t r : regions) {
     Region& region = state_[r];
-    if (current.async && current.kind == Kind::write && region.write.async && region.frontier.empty() &&
-        region.write.event != current.event) {
+    if (current.kind == Kind::write && current.proxy == Proxy::async && region.write.proxy == Proxy::async &&
+        region.frontier.empty() && region.write.epoch.value != 0 && region.write.event != current.event) {
       ++unread;
       unread_event = region.write.event;
     }
     const Access& last = region.write;
-    const uint32_t* view = last.async ? order.of_async : order.of_generic;
-    if (last.epoch.value != 0 && (view == nullptr || !knows(view, last.epoch)))
+    const uint32_t* view = last.proxy == Proxy::generic ? order.of_generic : order.of_async;
+    if (last.epoch.value != 0 && (view == nullptr || !knows(view, last.epoch) || order.careful))
       check(r, last, current, order);
+    if (tagged && current.kind == Kind::read) check_tag(r, current, order);
     if (current.kind == Kind::write) {
       for (const Access& a : region.frontier) check(r, a, current, order);
       region.frontier.clear();
@@ -76,6 +100,8 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
       if (same->kind != current.kind) check(r, *same, current, order);
   }
   if (unread != regions.size() || unread == 0) return;
+  for (const uint32_t i : {unread_event, current.event})
+    if (run_.trace.ops[run_.trace.events[i].object].kind != AsyncOp::Kind::bulk_load) return;
   const uint64_t key =
       uint64_t{run_.trace.events[unread_event].place} << 32 | run_.trace.events[current.event].place;
   const auto [at, fresh] = overwritten_.try_emplace(key, static_cast<uint32_t>(run_.seen.overwrites.size()));
@@ -89,18 +115,106 @@ void Races::check(uint32_t region, const Access& prior, const Access& current, c
   if (prior.kind == Kind::read && current.kind == Kind::read) return;
   if (prior.kind == Kind::atomic && current.kind == Kind::atomic) return;
   if (prior.event == current.event) return;  // ranges of one access
-  const uint32_t* view = prior.async ? order.of_async : order.of_generic;
-  if (view != nullptr && knows(view, prior.epoch)) return;
-  if (prior.async || !current.async || !knows(order.happens_before, prior.epoch))
+  const uint32_t* view = prior.proxy == Proxy::generic ? order.of_generic : order.of_async;
+  const bool known = view != nullptr && knows(view, prior.epoch);
+  if (known && !order.careful) return;
+  const Event& first = run_.trace.events[prior.event];
+  const Event& second = run_.trace.events[current.event];
+  const bool tensor = run_.trace.footprints[second.footprint].space == Space::tensor;
+  if (known) {
+    if (!tensor && prior.proxy == Proxy::async && current.proxy == Proxy::async &&
+        run_.cta(run_.trace.ops[first.object].issuer) != run_.cta(run_.trace.ops[second.object].issuer))
+      conflict(Conflict::Kind::across_ctas, region, prior, current);  // PX5, Q12
+    return;
+  }
+  if (ordered_by_queue(region, prior, current, order)) return;
+  if (!knows(order.happens_before, prior.epoch)) {
+    raced_.push_back(region);
     return conflict(Conflict::Kind::race, region, prior, current);
+  }
+  if (tensor) return conflict(Conflict::Kind::tensor_unfenced, region, prior, current);
+  if (current.proxy == Proxy::tensormap)
+    return conflict(Conflict::Kind::map_unfenced, region, prior, current);
   conflict(prior.kind == Kind::read ? Conflict::Kind::read_unfenced : Conflict::Kind::write_unfenced, region,
            prior, current);
+}
+
+TensorOperation Races::tensor_operation(uint32_t op) const {
+  const bool mma = run_.trace.ops[op].kind == AsyncOp::Kind::tensor_mma;
+  const uint32_t accumulator = accumulator_.empty() ? 0xffffffff : accumulator_[op];
+  return {run_.trace.ops[op].kind, mma && accumulator != 0xffffffff, accumulator};
+}
+
+// Operations that a queue orders without a completion in between: all of a queue that works in order (T21),
+// and the pipelined pairs of tcgen05 (TC15). Other pairs in the queue of one thread are executed in order by
+// all hardware that is known, against the letter (TC16): told apart. Between threads a pair is pipelined if
+// the second knows that the first was issued (TC20).
+bool Races::ordered_by_queue(uint32_t region, const Access& prior, const Access& current,
+                             const Order& order) {
+  const Event& first = run_.trace.events[prior.event];
+  const Event& second = run_.trace.events[current.event];
+  if (order.queues == nullptr || first.kind != EventKind::async_access) return false;
+  const AsyncOp &a = run_.trace.ops[first.object], &b = run_.trace.ops[second.object];
+  if (a.queue == AsyncOp::none || b.queue == AsyncOp::none) return false;
+  const QueueInfo &qa = run_.trace.queues[a.queue], &qb = run_.trace.queues[b.queue];
+  if (a.queue == b.queue && qa.in_order) return true;
+  if (qa.kind != QueueInfo::Kind::tensor || qb.kind != QueueInfo::Kind::tensor) return false;
+  uint32_t earlier = first.object, later = second.object;
+  if (a.queue == b.queue && order.queues->sequence(earlier) > order.queues->sequence(later))
+    std::swap(earlier, later);
+  const bool pipelined = tensor_pipelined(tensor_operation(earlier), tensor_operation(later));
+  if (a.queue == b.queue) {
+    if (!pipelined) conflict(Conflict::Kind::tensor_queue, region, prior, current);
+    return true;
+  }
+  const Epoch issue{run_.lanes.issued(a.queue), order.queues->sequence(first.object)};
+  if (!pipelined || !knows(order.happens_before, issue)) return pipelined && knows(order.of_async, issue);
+  if (!knows(order.of_async, issue)) conflict(Conflict::Kind::tensor_unfenced, region, prior, current);
+  return true;
+}
+
+// Rule 1.1 of orchestration_bugs.md: the bytes are those of another iteration or tile than the reader means.
+void Races::check_tag(uint32_t region, const Access& current, const Order& order) {
+  const Access& last = state_[region].write;
+  const Event& read = run_.trace.events[current.event];
+  if (last.epoch.value != 0) {
+    const uint64_t tag = run_.trace.events[last.event].generation;
+    const bool ordered = knows(order.happens_before, last.epoch) ||
+                         (last.proxy != Proxy::generic && knows(order.of_async, last.epoch)) ||
+                         same_queue(last.event, current.event);
+    if (tag == 0 || tag == read.generation || !ordered) return;
+  }
+  const uint64_t place = last.epoch.value == 0 ? 0xffffffff : run_.trace.events[last.event].place;
+  const auto [at, fresh] =
+      stale_.try_emplace(place << 32 | read.place, static_cast<uint32_t>(run_.seen.stale_reads.size()));
+  if (!fresh) {
+    ++run_.seen.stale_reads[at->second].occurrences;
+    return;
+  }
+  run_.seen.stale_reads.push_back({last.epoch.value == 0 ? no_event : last.event, current.event, 1});
+  stale_region_.push_back(region);
+}
+
+bool Races::same_queue(size_t first, size_t second) const {
+  const Event &a = run_.trace.events[first], &b = run_.trace.events[second];
+  if (a.kind != EventKind::async_access || b.kind != EventKind::async_access) return false;
+  const uint32_t queue = run_.trace.ops[a.object].queue;
+  return queue != AsyncOp::none && queue == run_.trace.ops[b.object].queue;
+}
+
+void Races::finish() {
+  std::sort(raced_.begin(), raced_.end());
+  std::vector<StaleRead> kept;
+  for (size_t i = 0; i < run_.seen.stale_reads.size(); ++i)
+    if (!std::binary_search(raced_.begin(), raced_.end(), stale_region_[i]))
+      kept.push_back(run_.seen.stale_reads[i]);
+  run_.seen.stale_reads = std::move(kept);
 }
 
 void Races::conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current) {
   const Event& first = run_.trace.events[prior.event];
   const Event& second = run_.trace.events[current.event];
-  const uint64_t key = (uint64_t{first.place} << 32 | second.place) * 4 + static_cast<uint64_t>(kind);
+  const uint64_t key = (uint64_t{first.place} << 32 | second.place) * 8 + static_cast<uint64_t>(kind);
   const auto [at, fresh] = known_.try_emplace(key, static_cast<uint32_t>(run_.seen.conflicts.size()));
   if (!fresh) {  // once for each access, however many regions it covers
     if (counted_[at->second] != current.event) ++run_.seen.conflicts[at->second].occurrences;

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "checker/queues.h"
 #include "checker/regions.h"
 #include "checker/run_state.h"
+#include "model/protocol/tensor_queue.h"
 
 namespace turnstile::checker {
 
@@ -24,8 +26,11 @@ class Races {
   bool prepare(const std::vector<Allocation>& written);
 
   void generic(const Event& e);
-  /// An access of operation `e.object`, with the knowledge of its issue.
-  void async(const Event& e, const uint32_t* knowledge, Epoch epoch);
+  /// An access of operation `e.object`, with the knowledge of its issue. `queues` is asked for
+  /// the order of issue inside one queue.
+  void async(const Event& e, const uint32_t* knowledge, Epoch epoch, const Queues& queues);
+  /// Stale data count only where no race explains them.
+  void finish();
 
  private:
   enum class Kind : uint8_t { read, write, atomic };
@@ -33,7 +38,7 @@ class Races {
     Epoch epoch;
     uint32_t event = 0;
     Kind kind = Kind::read;
-    bool async = false;
+    Proxy proxy = Proxy::generic;
   };
   struct Region {
     Access write;
@@ -45,11 +50,17 @@ class Races {
     const uint32_t* of_generic;  ///< null: nothing generic is known
     const uint32_t* of_async;
     const uint32_t* happens_before;
+    const Queues* queues;  ///< null: the access is no operation's
+    bool careful;          ///< the fast path is not enough: accesses of several CTAs may meet
   };
 
   void access(uint32_t footprint, const Access& current, const Order& order);
   void check(uint32_t region, const Access& prior, const Access& current, const Order& order);
   void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current);
+  bool ordered_by_queue(uint32_t region, const Access& prior, const Access& current, const Order& order);
+  TensorOperation tensor_operation(uint32_t op) const;
+  bool same_queue(size_t first, size_t second) const;
+  void check_tag(uint32_t region, const Access& current, const Order& order);
 
   RunState& run_;
   Regions regions_;
@@ -58,6 +69,11 @@ class Races {
       known_;                      ///< places and kind of a conflict -> index in Observations::conflicts
   std::vector<uint32_t> counted_;  ///< per conflict: the access that was counted last
   std::unordered_map<uint64_t, uint32_t> overwritten_;
+  std::unordered_map<uint64_t, uint32_t> stale_;  ///< places -> index in Observations::stale_reads
+  std::vector<uint32_t> stale_region_;            ///< of each of them
+  std::vector<uint32_t> raced_;                   ///< regions
+  std::vector<uint32_t> accumulator_;  ///< by operation: first footprint that it writes in tensor memory
+  bool several_ctas_ = false;
 };
 
 }  // namespace turnstile::checker

@@ -10,27 +10,35 @@ namespace turnstile::checker {
 
 namespace {
 
-size_t warp_count(const Trace& trace) {
-  size_t warps = trace.warps;
-  for (const AgentInfo& a : trace.agents) warps = std::max<size_t>(warps, size_t{a.warp} + 1);
+size_t warp_count(const Trace& trace, uint16_t cta) {
+  size_t warps = trace.warps / (size_t{std::max(1u, trace.cluster_ctas)} * std::max(1u, trace.clusters));
+  for (const AgentInfo& a : trace.agents)
+    if (a.cta == cta) warps = std::max<size_t>(warps, size_t{a.warp} + 1);
   return warps;
 }
 
 }  // namespace
 
-Registers::Registers(RunState& run) : run_(run), wanted_(warp_count(run.trace)) {}
+Registers::Registers(RunState& run) : run_(run) {}
 
-void Registers::request(uint16_t warp, uint32_t count) { wanted_[warp] = std::max(wanted_[warp], count); }
+void Registers::request(AgentId agent, uint32_t count) {
+  const AgentInfo& info = run_.trace.agents[agent.v];
+  std::vector<uint32_t>& wanted = wanted_[info.cta];
+  if (wanted.empty()) wanted.resize(warp_count(run_.trace, info.cta));
+  wanted[info.warp] = std::max(wanted[info.warp], count);
+}
 
 void Registers::release(const Event& e) {
-  request(run_.trace.agents[e.agent.v].warp, e.count);
+  request(e.agent, e.count);
   const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
-  for (const Epoch& grant : grants_) late_release_ |= grant.lane != e.agent.v && knows(causal, grant);
+  for (const Epoch& grant : grants_)  // CTAs have pools of their own
+    late_release_ |= grant.lane != e.agent.v && knows(causal, grant) &&
+                     run_.trace.agents[grant.lane].cta == run_.cta(e.agent);
   run_.tick(e.agent.v);
 }
 
 void Registers::acquire(const Event& e) {
-  request(run_.trace.agents[e.agent.v].warp, e.count);
+  request(e.agent, e.count);
   if (e.count > e.bytes) grants_.push_back(run_.here(e.agent.v));  // Q18: an equal count takes nothing
   run_.tick(e.agent.v);
 }
@@ -46,28 +54,30 @@ void Registers::finish() {
          false});
     return;
   }
-  uint64_t sum = 0;
-  for (uint32_t w : wanted_) sum += w == 0 ? entry : w;
-  const uint64_t pool = entry * wanted_.size();
-  if (sum > pool)
-    run_.seen.uncovered.push_back({"all setmaxnreg requests together ask for " + std::to_string(sum) +
-                                       " registers (per thread, summed over warps), the CTA has " +
-                                       std::to_string(pool) +
-                                       ": whether all are granted depends on the order (RG8, K7)",
-                                   Uncovered::nowhere});
-  else if (late_release_)
-    run_.seen.uncovered.push_back(
-        {"a warp releases registers only after another one acquired some: the order of grants matters (RG7, "
-         "K7)",
-         Uncovered::nowhere});
+  for (const auto& [cta, wanted] : wanted_) {
+    uint64_t sum = 0;
+    for (uint32_t w : wanted) sum += w == 0 ? entry : w;
+    if (const uint64_t pool = entry * wanted.size(); sum > pool)
+      return run_.uncovered("all setmaxnreg requests together ask for " + std::to_string(sum) +
+                                " registers (per thread, summed over warps), the CTA has " +
+                                std::to_string(pool) +
+                                ": whether all are granted depends on the order (RG8, K7)",
+                            Uncovered::nowhere);
+  }
+  if (late_release_)
+    run_.uncovered(
+        "a warp releases registers only after another one acquired some: the order of grants matters (RG7, "
+        "K7)",
+        Uncovered::nowhere);
 }
 
-RegisterPool register_pool(const Trace& trace) {
+RegisterPool register_pool(const Trace& trace, uint16_t cta) {
   RegisterPool pool;
-  pool.held.assign(warp_count(trace), trace.registers_per_thread);
+  pool.held.assign(warp_count(trace, cta), trace.registers_per_thread);
   pool.total = uint64_t{trace.registers_per_thread} * pool.held.size();
   for (const Event& e : trace.events)
-    if (e.kind == EventKind::registers_release || e.kind == EventKind::registers_acquire)
+    if ((e.kind == EventKind::registers_release || e.kind == EventKind::registers_acquire) &&
+        trace.agents[e.agent.v].cta == cta)
       pool.held[trace.agents[e.agent.v].warp] = e.count;
   for (uint32_t h : pool.held) pool.used += h;
   return pool;

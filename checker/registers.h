@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "checker/run_state.h"
@@ -19,20 +20,20 @@ class Registers {
   void finish();
 
  private:
-  void request(uint16_t warp, uint32_t count);
+  void request(AgentId agent, uint32_t count);
 
   RunState& run_;
-  std::vector<uint32_t> wanted_;  ///< per warp, largest request; 0: none
+  std::map<uint16_t, std::vector<uint32_t>> wanted_;  ///< by CTA and warp, largest request; 0: none
   std::vector<Epoch> grants_;
   bool late_release_ = false;
 };
 
-/// Registers held and left, per thread and warp, when the run ended.
+/// Registers held and left in one CTA, per thread and warp, when the run ended.
 struct RegisterPool {
   std::vector<uint32_t> held;  ///< per warp
   uint64_t total = 0;          ///< sum at entry
   uint64_t used = 0;           ///< sum now
 };
-RegisterPool register_pool(const Trace& trace);
+RegisterPool register_pool(const Trace& trace, uint16_t cta);
 
 }  // namespace turnstile::checker

@@ -151,6 +151,143 @@ constexpr Rule kRules[] = {
     {"C4", "a named barrier that completes by arrivals only", barrier_protocol, kLint,
      "Nobody waits in that instance, so it orders nothing; often an arrive-only side has run ahead.",
      "Let one side bar.sync."},
+    // Clusters.
+    {"C1", "two arrivals at the cluster barrier in one generation", barrier_protocol, kError,
+     "Each thread arrives once before the barrier completes; what a second arrival does is not defined.",
+     "barrier.cluster.wait between two arrivals."},
+    {"Q15", "an arrival at the cluster barrier without a wait for the one before", barrier_protocol, kLint,
+     "The documents do not say what happens. If the generation before is not complete yet, the arrival is "
+     "counted there.",
+     "barrier.cluster.wait between two arrivals."},
+    {"HB1", "a remote arrival of scope .cta", race, kLint,
+     "mbarrier.arrive has scope .cta unless it says otherwise. By the letter of PTX it then publishes "
+     "nothing "
+     "to another CTA. All hardware that is known "
+     "publishes it, and CUTLASS and Triton rely on that; policy remote_scope=strict takes PTX at its word.",
+     "mbarrier.arrive.release.cluster, and a wait with .acquire.cluster."},
+    {"MB8", "a wait on a barrier of another CTA", barrier_protocol, kError,
+     "Only arrive, arrive_drop, expect_tx and complete_tx work on a remote mbarrier. A wait reads the local "
+     "memory at that offset, or traps.",
+     "Put the barrier into the CTA that waits."},
+    {"D1", "a peer CTA used before it has started", lifetime, kError,
+     "The CTAs of a cluster are launched together, but not at the same moment. Shared memory of a CTA that "
+     "has "
+     "not started belongs to somebody else.",
+     "A cluster barrier before the first access to another CTA."},
+    {"D2", "access to a CTA that may have ended", lifetime, kError,
+     "Shared memory of a CTA is gone when its last thread has ended: an access by another CTA, or a copy "
+     "that "
+     "lands there, traps (cluster target block not present) or "
+     "corrupts the CTA that came after it.",
+     "A cluster barrier at the end, or let the CTA wait for the last access."},
+    {"D3", "arrival at a CTA that may have ended", lifetime, kError,
+     "The last release of a consumer goes to a producer that has nothing left to wait for, and may be gone.",
+     "Let the producer wait for all its empty barriers before it ends (CUTLASS producer_tail), or a cluster "
+     "barrier."},
+    {"D5", "a copy in flight into a CTA that ends", lifetime, kError,
+     "Its shared memory belongs to the next CTA when the bytes land.", "Wait for every copy before the end."},
+    {"PX5", "async accesses of two CTAs", race, kLint,
+     "By the letter, the order of barriers does not reach the async proxy of another CTA. Multicast relies "
+     "on "
+     "it everywhere, and works.",
+     "Nothing; or --strict, to see where a kernel relies on it."},
+    // Flags and pools.
+    {"GM3", "a flag used with too narrow a scope", race, kError,
+     "A release and an acquire order two threads only if the scope of each contains the other. With .cta, or "
+     ".cluster across clusters, the flag is "
+     "seen and the data behind it need not be.",
+     "Use .gpu for flags between CTAs of a grid."},
+    {"TC6", "tensor memory or a pool that is not given back", resource, kError,
+     "Every tcgen05.alloc is freed before the kernel ends, with the columns it was given. What leaks is "
+     "missing "
+     "to the next CTA on the SM, which waits for ever.",
+     "Free on every path, also on early returns."},
+    {"TC5", "allocations that increase", resource, kError,
+     "The column counts of successive allocations of one CTA should not increase; what happens else is not "
+     "documented.",
+     "Allocate the largest first."},
+    {"TC7", "allocation after the permit was given up", resource, kError,
+     "After tcgen05.relinquish_alloc_permit by any thread the CTA may not allocate any more.",
+     "Order the relinquish after the last allocation."},
+    {"TC8", "two cta_groups in one kernel", resource, kError,
+     "All tcgen05 instructions of a kernel name the same cta_group.", "Choose one."},
+    {"TC9", "a paired tcgen05 operation before the peer is there", lifetime, kError,
+     "Operations of cta_group::2 are executed by both CTAs of a pair; the peer has to be launched and to "
+     "take "
+     "part.",
+     "A cluster barrier before the first of them."},
+    {"TC10", "tensor memory freed before the peer has allocated", lifetime, kError,
+     "A dealloc of one CTA while the allocation of its peer is under way fails the launch.",
+     "A cluster barrier between allocation and dealloc."},
+    {"TC11", "two warps allocate tensor memory", resource, kLint,
+     "CUTLASS asks for one warp that does all allocations, the same in both CTAs of a pair. The instruction "
+     "set does not.",
+     "Let one warp allocate."},
+    // Tensor memory.
+    {"TC16", "tcgen05 operations of one thread that only the hardware orders", race, kLint,
+     "PTX orders the pipelined pairs of one thread: mma after mma on the same accumulator, mma after cp or "
+     "shift. Others, mma on another accumulator or cp after mma, need a "
+     "completion between them by the letter. Hardware executes them in order, and kernels rely on it.",
+     "tcgen05.commit and a wait between the two, or nothing."},
+    {"TC17", "tcgen05.st without tcgen05.wait::st", race, kError,
+     "A store to tensor memory is asynchronous. An arrival after it says only that it was issued.",
+     "tcgen05.wait::st before the arrival."},
+    {"TC18", "tcgen05.ld without tcgen05.wait::ld", race, kError,
+     "A load from tensor memory is asynchronous: its columns may be read after the arrival that releases "
+     "them.",
+     "tcgen05.wait::ld before the arrival."},
+    {"TC19", "the result of tcgen05.mma used before it is complete", race, kError,
+     "Only a tcgen05.commit of the issuing thread, whose barrier is waited for, tells that an mma is done.",
+     "tcgen05.commit, a wait on its barrier, tcgen05.fence::after_thread_sync, then the use."},
+    {"TC20", "tcgen05 operations of two threads in no order", race, kError,
+     "Two threads issue operations on the same tensor memory; nothing says which is first.",
+     "Issue from one thread, or tcgen05.fence::before_thread_sync, a barrier, ::after_thread_sync."},
+    {"TC22", "operands overwritten while tcgen05.mma reads them", race, kError,
+     "The operands in shared memory are read until the commit that covers the mma has arrived, whatever "
+     "collector says.",
+     "Release the stage with tcgen05.commit, not with an arrival of the issuing thread."},
+    {"TC23", "tcgen05.fence missing beside a barrier", proxy_fence, kLint,
+     "tcgen05 operations before a barrier are ordered with those after it by fence::before_thread_sync and "
+     "::after_thread_sync. Shipped code leaves them out beside acquiring mbarrier waits; policy "
+     "tensor_fence=error takes PTX at its word.",
+     "The fence on both sides of the barrier; a commit has the first built in."},
+    {"TC25", "tcgen05.commit by another thread", race, kError,
+     "A commit tracks what its own thread has issued. From another thread it arrives at once, and the mma is "
+     "still running.",
+     "Commit from the thread that issues the mma."},
+    // Copies through the generic proxy.
+    {"CA5", "two cp.async of one group write the same bytes", race, kError,
+     "Copies inside a group complete in any order.", "Let each byte have one writer in a group."},
+    {"CA6", "data of a cp.async used before it is complete", race, kError,
+     "The destination may not be read, nor the source written, before the copy is waited for.",
+     "cp.async.wait_group that covers the copy."},
+    {"CA7", "data of another thread's cp.async", race, kError,
+     "cp.async.wait_group waits for, and makes visible, the copies of the executing thread only.",
+     "A barrier after the wait."},
+    {"AM10", "LDS reads that have not returned", race, kError,
+     "An LDS load is complete when lgkmcnt (or dscnt) says so; an s_barrier does not wait for it. Each wave "
+     "counts its own, by class.",
+     "s_waitcnt lgkmcnt(0) before the barrier that hands the bytes on."},
+    // Descriptors, dependent launches.
+    {"TMAP2", "a tensor map changed without tensormap fences", proxy_fence, kError,
+     "Copies read their map through a proxy of its own, which sees neither generic stores nor their "
+     "barriers.",
+     "fence.proxy.tensormap::generic.release after the change, .acquire before the use."},
+    {"TMAP4", "a tensor map changed while a copy uses it", race, kError,
+     "The map is read until the copy is complete (a store: until wait_group.read).",
+     "Wait for the copies before the map changes."},
+    {"PD5", "global memory used before griddepcontrol.wait", race, kLint,
+     "Only griddepcontrol.wait orders a kernel after the one before it in the stream; the trigger publishes "
+     "nothing. What is read or overwritten earlier may still be in use there.",
+     "griddepcontrol.wait in every role that touches memory of the kernel before."},
+    {"MB20", "too many pending arrivals", barrier_protocol, kError,
+     "cp.async.mbarrier.arrive without .noinc raises the pending count, which has a maximum of 2^20-1.",
+     "Use .noinc and count the arrivals in the init."},
+    {"MB21", "the last arriver drops out", barrier_protocol, kError,
+     "arrive_drop lowers the count of later phases; it may not become zero.", "Let the last one arrive."},
+    {"MB22", "arrive.noComplete that completes a phase", barrier_protocol, kError,
+     "A .noComplete form may not be the last arrival of a phase.",
+     "Use the plain form for the last arrival."},
     // Data.
     {"M4", "race", race, kError,
      "Two accesses to the same bytes, at least one a write, that no chain of barriers orders. Either may "

@@ -7,14 +7,21 @@
 #include "checker/single_run.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "checker/barriers.h"
+#include "checker/cluster_barriers.h"
+#include "checker/dependents.h"
+#include "checker/lifetime.h"
 #include "checker/named_barriers.h"
+#include "checker/pools.h"
 #include "checker/queues.h"
 #include "checker/races.h"
 #include "checker/registers.h"
+#include "checker/signals.h"
 #include "checker/structure.h"
-#include "model/must.h"
 
 namespace turnstile::checker {
 
@@ -22,7 +29,8 @@ namespace {
 
 /// What has to be known before the first event, in one pass.
 struct Survey {
-  bool shared_fences = false, global_fences = false;
+  Views::Uses uses;
+  bool dependent_launch = false;
   std::vector<uint32_t> named;             ///< named barriers that occur, sorted
   std::vector<Races::Allocation> written;  ///< allocations that somebody writes, sorted
 
@@ -32,12 +40,18 @@ struct Survey {
       if (e.kind == EventKind::access || e.kind == EventKind::async_access) {
         if ((e.flags & (Event::write | Event::atomic)) != 0) writes[e.footprint] = true;
       } else if (e.kind == EventKind::fence_proxy_async) {
-        shared_fences |= e.has(Event::shared_space);
-        global_fences |= e.has(Event::global_space);
+        uses.shared_fences |= e.has(Event::shared_space);
+        uses.global_fences |= e.has(Event::global_space);
       } else if (e.kind == EventKind::named_barrier_arrive || e.kind == EventKind::named_barrier_pass) {
         if (named.empty() || named.back() != e.object) named.push_back(e.object);
+      } else if (e.kind == EventKind::fence_tensormap) {
+        uses.map_fences = true;
+      } else if (e.kind == EventKind::dependency_wait) {
+        dependent_launch = true;
       }
     }
+    for (const AsyncOp& op : trace.ops)
+      uses.tensor_memory |= op.kind >= AsyncOp::Kind::tensor_mma && op.kind <= AsyncOp::Kind::tensor_commit;
     for (size_t f = 0; f < writes.size(); ++f)
       if (writes[f]) written.push_back({trace.footprints[f].space, trace.footprints[f].allocation});
     std::sort(named.begin(), named.end());
@@ -63,7 +77,7 @@ std::vector<IssueQuestion> issue_questions(const Trace& trace, const std::vector
     const auto reads = [&](size_t i) {
       const Event& e = trace.events[i];
       return e.kind == EventKind::async_access && !e.has(Event::write) &&
-             trace.ops[e.object].kind != AsyncOp::Kind::bulk_load;
+             !delivers_bytes(trace.ops[e.object]);
     };
     if (conflicts[c].kind != Conflict::Kind::race) continue;
     if (!reads(reader)) std::swap(reader, other);
@@ -82,16 +96,23 @@ std::vector<IssueQuestion> issue_questions(const Trace& trace, const std::vector
 
 class SingleRun {
  public:
-  SingleRun(const Trace& trace, const Survey& survey, Observations& seen)
-      : state_(trace,
+  SingleRun(const Trace& trace, const Policies& policies, const Survey& survey, Observations& seen)
+      : state_(trace, policies,
                Lanes(trace.agents.size(), trace.barriers.size(), survey.named.size(), trace.queues.size()),
-               Views(survey.shared_fences, survey.global_fences), seen),
+               Views(survey.uses), seen),
         barriers_(state_),
         named_(state_, survey.named),
+        cluster_(state_),
         queues_(state_),
         races_(state_),
         registers_(state_),
+        pools_(state_),
+        signals_(state_),
+        lifetime_(state_),
+        dependents_(state_),
         written_(survey.written),
+        several_ctas_(state_.several_ctas()),
+        dependent_launch_(survey.dependent_launch),
         last_load_(trace.barriers.size(), no_event) {
     for (uint32_t a = 0; a < trace.agents.size(); ++a) state_.tick(a);
   }
@@ -139,8 +160,10 @@ class SingleRun {
       case EventKind::mbarrier_inval:
         return barriers_.inval(e);
       case EventKind::mbarrier_arrive:
+        if (several_ctas_) touch_barrier(e);
         return barriers_.arrive(e);
       case EventKind::mbarrier_expect_tx:
+        if (several_ctas_) touch_barrier(e);
         return barriers_.expect(e);
       case EventKind::mbarrier_wait:
         return barriers_.wait(e);
@@ -148,13 +171,24 @@ class SingleRun {
         return named_.contribute(e);
       case EventKind::named_barrier_pass:
         return named_.pass(e);
+      case EventKind::cluster_arrive:
+        return cluster_.arrive(e);
+      case EventKind::cluster_wait:
+        return cluster_.wait(e);
       case EventKind::fence_proxy_async:
         return fence_proxy(e);
       case EventKind::fence:
+        return signals_.fence(e);
       case EventKind::fence_mbarrier_init:
-        return;
+        return barriers_.fence_init(e);
+      case EventKind::fence_tensormap:
+        return fence_tensormap(e);
+      case EventKind::tensor_fence_before:
+        return tensor_fence(e, state_.views.tensor_out, state_.views.tensor);
+      case EventKind::tensor_fence_after:
+        return tensor_fence(e, state_.views.tensor, state_.views.tensor_in);
       case EventKind::access:
-        return races_.generic(e);
+        return access(e);
       case EventKind::async_issue:
         return issue(e);
       case EventKind::async_access:
@@ -172,27 +206,56 @@ class SingleRun {
       case EventKind::register_hazard:
         state_.seen.register_hazards.push_back(state_.now);
         return;
-      case EventKind::cluster_arrive:
-      case EventKind::cluster_wait:
       case EventKind::signal_add:
       case EventKind::signal_set:
+        return signals_.write(e);
       case EventKind::signal_wait:
+        polled(e);
+        return signals_.wait(e);
       case EventKind::pool_acquire:
+        return pools_.acquire(e);
       case EventKind::pool_release:
-      case EventKind::tensor_fence_before:
-      case EventKind::tensor_fence_after:
+        return pools_.release(e);
       case EventKind::tensor_alloc:
+        return pools_.tensor_alloc(e);
       case EventKind::tensor_dealloc:
+        return pools_.tensor_dealloc(e);
       case EventKind::tensor_relinquish:
-      case EventKind::fence_tensormap:
+        return pools_.tensor_relinquish(e);
       case EventKind::dependents_launch:
+        return;  // PD6: it publishes nothing
       case EventKind::dependency_wait:
-        return state_.seen.uncovered.push_back(
-            {"an event of a kind that the single run does not judge", e.place});
+        return dependents_.wait(e);
       case EventKind::exit:
-        exits_.push_back(state_.now);
-        return;
+        return exit(e);
     }
+  }
+
+  // LF1: another schedule may take the other way.
+  void polled(const Event& e) {
+    if (e.has(Event::polled_once))
+      state_.uncovered("a test whose failure leads to other work (LF1)", e.place);
+  }
+
+  void touch_barrier(const Event& e) { lifetime_.touch(e, state_.trace.barriers[e.object].cta, e.object); }
+
+  void access(const Event& e) {
+    polled(e);
+    if (several_ctas_) {
+      const Footprint& f = state_.trace.footprints[e.footprint];
+      if (f.space != Space::global)
+        lifetime_.touch(e, static_cast<uint16_t>(f.allocation), Misuse::no_object);
+    }
+    if (dependent_launch_ && state_.trace.footprints[e.footprint].space == Space::global)
+      dependents_.access(e, state_.strands.row(e.agent.v, Views::order));
+    races_.generic(e);
+  }
+
+  void exit(const Event& e) {
+    exits_.push_back(state_.now);
+    named_.exit(e);
+    cluster_.exit(e);
+    if (several_ctas_) lifetime_.exit(e);
   }
 
   void fork(const Event& e) {
@@ -222,9 +285,28 @@ class SingleRun {
     state_.tick(e.agent.v);
   }
 
+  // TMAP2: a release makes what this strand knows ready for the proxy; an acquire takes in what was made
+  // ready.
+  void fence_tensormap(const Event& e) {
+    const uint32_t width = state_.lanes.width;
+    uint32_t* released = state_.strands.row(e.agent.v, state_.views.map_released);
+    if (e.has(Event::release))
+      join(released, state_.strands.row(e.agent.v, Views::order), width);
+    else
+      join(state_.strands.row(e.agent.v, state_.views.map_acquired), released, width);
+    state_.tick(e.agent.v);
+  }
+
+  void tensor_fence(const Event& e, uint32_t into, uint32_t from) {  // TC23
+    if (state_.views.tensor == Views::none) return;
+    join(state_.strands.row(e.agent.v, into), state_.strands.row(e.agent.v, from), state_.lanes.width);
+    state_.tick(e.agent.v);
+  }
+
   void issue(const Event& e) {
     const AsyncOp& op = state_.trace.ops[e.object];
     if (op.kind == AsyncOp::Kind::bulk_load) last_load_[op.barrier] = state_.now;
+    if (raises_pending(op)) barriers_.raise(op, e);
     queues_.issue(e);
   }
 
@@ -235,10 +317,15 @@ class SingleRun {
       return;
     }
     const AsyncOp& op = state_.trace.ops[e.object];
-    const Epoch epoch = op.kind == AsyncOp::Kind::bulk_load ? barriers_.landing(op.barrier)
-                        : e.has(Event::write)               ? queues_.writes(e.object)
-                                                            : queues_.reads(e.object);
-    races_.async(e, knowledge, epoch);
+    const Epoch epoch = delivers_bytes(op)    ? barriers_.landing(op.barrier)
+                        : e.has(Event::write) ? queues_.writes(e.object)
+                                              : queues_.reads(e.object);
+    const Footprint& f = state_.trace.footprints[e.footprint];
+    if (several_ctas_ && f.space != Space::global && f.allocation != state_.cta(op.issuer))
+      lifetime_.land(queues_.issue_event(e.object), static_cast<uint16_t>(f.allocation), epoch, op.barrier);
+    if (dependent_launch_ && f.space == Space::global)
+      dependents_.access(e, knowledge + size_t{state_.lanes.width} * Views::order);
+    races_.async(e, knowledge, epoch, queues_);
   }
 
   void async_complete(const Event& e) {
@@ -248,7 +335,12 @@ class SingleRun {
       return;
     }
     const AsyncOp& op = state_.trace.ops[e.object];
-    if (op.kind == AsyncOp::Kind::bulk_load) barriers_.complete(op, queues_.issue_event(e.object), knowledge);
+    const size_t issued = queues_.issue_event(e.object);
+    if (op.barrier != AsyncOp::none && several_ctas_)
+      if (const uint16_t cta = state_.trace.barriers[op.barrier].cta; cta != state_.cta(op.issuer))
+        lifetime_.land(issued, cta, barriers_.landing(op.barrier), op.barrier);
+    if (delivers_bytes(op)) barriers_.complete(op, issued, knowledge);
+    if (arrives_when_done(op)) barriers_.arrive_async(op, issued, knowledge, queues_.all_before(e.object));
     queues_.retire(e.object);
   }
 
@@ -256,153 +348,77 @@ class SingleRun {
     const Trace& trace = state_.trace;
     barriers_.finish();
     registers_.finish();
-    if (!trace.faults.empty() || !trace.live_pollers.empty()) return;
-    std::vector<size_t> last_exit;  // of each warp that ended
+    signals_.finish();
+    races_.finish();
+    dependents_.finish();
+    if (stopped(trace)) return;
+    std::map<std::pair<uint16_t, uint16_t>, size_t> last_exit;  // of each warp that ended
+    std::set<uint32_t> ended;
     for (size_t i : exits_) {
-      const uint16_t warp = trace.agents[trace.events[i].agent.v].warp;
-      if (last_exit.size() <= warp) last_exit.resize(size_t{warp} + 1, no_event);
-      last_exit[warp] = i;
+      const AgentInfo& agent = trace.agents[trace.events[i].agent.v];
+      last_exit[{agent.cta, agent.warp}] = i;
+      ended.insert(trace.events[i].agent.v);
     }
     for (const Blocked& b : trace.blocked)
-      if (trace.agents[b.agent.v].warp < last_exit.size()) last_exit[trace.agents[b.agent.v].warp] = no_event;
+      last_exit.erase({trace.agents[b.agent.v].cta, trace.agents[b.agent.v].warp});
     queues_.finish(last_exit);
+    pools_.finish(ended);
+    if (several_ctas_) lifetime_.finish();
     if (trace.blocked.empty() && !exits_.empty()) unfinished_loads();
   }
 
-  // The CTA ends after all exits: a copy may outlive it unless some strand saw it land.
+  // A CTA ends after all its exits: a copy may outlive it unless some strand saw it land. Copies to other
+  // CTAs: D2.
   void unfinished_loads() {
-    std::vector<uint32_t> at_end(state_.lanes.width, 0);
-    for (size_t i : exits_)
-      join(at_end.data(), state_.strands.row(state_.trace.events[i].agent.v, Views::causal),
-           state_.lanes.width);
-    for (uint32_t b = 0; b < last_load_.size(); ++b)
-      if (!knows(at_end.data(), barriers_.last_bytes(b)))
-        state_.seen.undrained.push_back({Undrained::Kind::load, last_load_[b], exits_.back()});
+    struct End {
+      std::vector<uint32_t> clock;
+      size_t exit = no_event;
+    };
+    std::map<uint16_t, End> ends;
+    for (size_t i : exits_) {
+      const AgentId agent = state_.trace.events[i].agent;
+      End& end = ends[state_.cta(agent)];
+      end.clock.resize(state_.lanes.width);
+      end.exit = i;
+      join(end.clock.data(), state_.strands.row(agent.v, Views::causal), state_.lanes.width);
+    }
+    for (uint32_t b = 0; b < last_load_.size(); ++b) {
+      if (last_load_[b] == no_event) continue;
+      const uint16_t cta = state_.trace.barriers[b].cta;
+      const auto end = ends.find(cta);
+      if (cta != state_.cta(state_.trace.events[last_load_[b]].agent) || end == ends.end()) continue;
+      if (!knows(end->second.clock.data(), barriers_.last_bytes(b)))
+        state_.seen.undrained.push_back({Undrained::Kind::load, last_load_[b], end->second.exit});
+    }
   }
 
   RunState state_;
   Barriers barriers_;
   NamedBarriers named_;
+  ClusterBarriers cluster_;
   Queues queues_;
   Races races_;
   Registers registers_;
+  Pools pools_;
+  Signals signals_;
+  Lifetime lifetime_;
+  Dependents dependents_;
   std::vector<Races::Allocation> written_;
+  bool several_ctas_ = false, dependent_launch_ = false;
   std::vector<size_t> last_load_;  ///< per barrier, event that issued its youngest copy
   std::vector<size_t> exits_;
 };
 
-std::string event_defect(const Trace& t, const Event& e) {
-  if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
-    return "an event names a strand or a place that is not there";
-  const auto bad = [](uint32_t object, size_t size) { return object >= size; };
-  bool wrong = false;
-  switch (e.kind) {
-    case EventKind::fork:
-    case EventKind::join:
-      wrong = bad(e.object, t.agents.size()) || e.object == e.agent.v;
-      break;
-    case EventKind::mbarrier_init:
-    case EventKind::mbarrier_inval:
-    case EventKind::mbarrier_arrive:
-    case EventKind::mbarrier_expect_tx:
-    case EventKind::mbarrier_wait:
-      wrong = bad(e.object, t.barriers.size());
-      break;
-    case EventKind::access:
-      wrong = bad(e.footprint, t.footprints.size());
-      break;
-    case EventKind::async_access:
-      wrong = bad(e.footprint, t.footprints.size()) || bad(e.object, t.ops.size());
-      break;
-    case EventKind::async_issue:
-    case EventKind::async_complete:
-      wrong = bad(e.object, t.ops.size());
-      break;
-    case EventKind::group_commit:
-    case EventKind::group_wait:
-    case EventKind::register_hazard:
-      wrong = bad(e.object, t.queues.size());
-      break;
-    case EventKind::named_barrier_arrive:
-      wrong = e.bytes > 0xffffffff;
-      break;
-    case EventKind::named_barrier_pass:
-    case EventKind::fence_proxy_async:
-    case EventKind::fence:
-    case EventKind::fence_mbarrier_init:
-    case EventKind::registers_release:
-    case EventKind::registers_acquire:
-    case EventKind::cluster_arrive:
-    case EventKind::cluster_wait:
-    case EventKind::signal_add:
-    case EventKind::signal_set:
-    case EventKind::signal_wait:
-    case EventKind::pool_acquire:
-    case EventKind::pool_release:
-    case EventKind::tensor_fence_before:
-    case EventKind::tensor_fence_after:
-    case EventKind::tensor_alloc:
-    case EventKind::tensor_dealloc:
-    case EventKind::tensor_relinquish:
-    case EventKind::fence_tensormap:
-    case EventKind::dependents_launch:
-    case EventKind::dependency_wait:
-    case EventKind::exit:
-      break;
-  }
-  return wrong ? "an event names an object that is not there" : "";
-}
-
 }  // namespace
 
-std::string trace_defect(const Trace& t) {
-  if (t.events.size() >= 0xffffffff || t.ops.size() >= 0xffffffff) return "the trace is too long";
-  for (const Footprint& f : t.footprints)
-    if (uint64_t{f.first_range} + f.range_count > t.ranges.size())
-      return "a footprint names ranges that are not there";
-  for (const ByteRange& r : t.ranges)
-    if (r.end < r.begin || (r.count > 1 && r.stride > (uint64_t{1} << 62) / r.count) ||
-        r.end > uint64_t{1} << 62)
-      return "a byte range wraps around";
-  for (const AsyncOp& op : t.ops) {
-    const bool load = op.kind == AsyncOp::Kind::bulk_load;
-    if (op.kind > AsyncOp::Kind::wgmma)
-      return "an asynchronous operation of a kind that the single run does not judge";
-    if (load ? op.barrier >= t.barriers.size() : op.queue >= t.queues.size())
-      return "an asynchronous operation names a barrier or a queue that is not there";
-    if (op.issuer.v >= t.agents.size() || op.place >= t.places.size())
-      return "an asynchronous operation names a strand or a place that is not there";
-  }
-  for (const Event& e : t.events)
-    if (std::string defect = event_defect(t, e); !defect.empty()) return defect;
-  for (const Blocked& b : t.blocked) {
-    const size_t objects = b.on == Blocked::On::mbarrier ? t.barriers.size()
-                           : b.on == Blocked::On::group  ? t.queues.size()
-                           : b.on == Blocked::On::signal ? t.signals.size()
-                           : b.on == Blocked::On::pool   ? t.pools.size()
-                                                         : size_t{0xffffffff};
-    if (b.agent.v >= t.agents.size() || b.place >= t.places.size() || b.object >= objects)
-      return "a blocked strand names something that is not there";
-  }
-  for (const Fault& f : t.faults)
-    if (f.agent.v >= t.agents.size() || f.place >= t.places.size())
-      return "a fault names a strand or a place that is not there";
-  for (const AgentId a : t.live_pollers)
-    if (a.v >= t.agents.size()) return "a polling strand is not there";
-  const uint64_t owners = t.agents.size() + 2 * t.barriers.size() + 64;
-  if (owners * (t.agents.size() + t.barriers.size() + 2 * t.queues.size() + 64) > uint64_t{1} << 26)
-    return "more strands, barriers and queues than the checker keeps clocks for";
-  return {};
-}
-
-Observations single_run(const Trace& trace) {
+Observations single_run(const Trace& trace, const Policies& policies) {
   Observations seen;
   check_structure(trace, seen);
   const Survey survey(trace);
-  SingleRun(trace, survey, seen).run();
+  SingleRun(trace, policies, survey, seen).run();
   if (const auto questions = issue_questions(trace, seen.conflicts); !questions.empty()) {
     Observations again;
-    SingleRun(trace, survey, again).answer(questions, seen.conflicts);
+    SingleRun(trace, policies, survey, again).answer(questions, seen.conflicts);
   }
   return seen;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "checker/run_state.h"
 #include "model/protocol/mbarrier.h"
 
 namespace turnstile::checker {
@@ -40,12 +41,14 @@ class Structure {
  public:
   Structure(const Trace& trace, Observations& seen)
       : trace_(trace), seen_(seen), barriers_(trace.barriers.size()) {
+    for (uint32_t b = 0; b < barriers_.size(); ++b)
+      if (trace.barriers[b].initial_count != 0) barriers_[b].machine.init(trace.barriers[b].initial_count);
     find_guards();
   }
 
   void run() {
     for (size_t i = 0; i < trace_.events.size(); ++i) step(trace_.events[i], i);
-    if (!trace_.faults.empty() || !trace_.live_pollers.empty()) return;
+    if (stopped(trace_)) return;
     for (uint32_t b = 0; b < barriers_.size(); ++b)
       if (barriers_[b].machine.valid() && barriers_[b].machine.pending() == 0 &&
           finished_issuing(barriers_[b].open))
@@ -53,15 +56,16 @@ class Structure {
   }
 
  private:
-  uint32_t warp(const Event& e) const { return trace_.agents[e.agent.v].warp; }
+  uint32_t warp(const Event& e) const { return warp_key(trace_.agents[e.agent.v]); }
 
   void find_guards() {
     constexpr uint32_t none = 0xffffffff;
-    std::vector<uint32_t> last_wait(size_t{65536}, none);  // by warp
+    std::unordered_map<uint32_t, uint32_t> last_waits;  // by warp
     for (const Event& e : trace_.events) {
-      if (e.kind == EventKind::mbarrier_wait) last_wait[warp(e)] = e.object;
-      if (e.kind != EventKind::async_issue || trace_.ops[e.object].kind != AsyncOp::Kind::bulk_load) continue;
-      const uint32_t wait = last_wait[warp(e)];
+      if (e.kind == EventKind::mbarrier_wait) last_waits[warp(e)] = e.object;
+      if (e.kind != EventKind::async_issue || !delivers_bytes(trace_.ops[e.object])) continue;
+      const auto last = last_waits.find(warp(e));
+      const uint32_t wait = last == last_waits.end() ? none : last->second;
       const uint32_t b = trace_.ops[e.object].barrier;
       if (wait == none || wait == b) continue;
       std::vector<uint32_t>& guards = barriers_[b].guards;
@@ -94,8 +98,7 @@ class Structure {
         issue(e, i);
         break;
       case EventKind::async_complete:
-        if (const AsyncOp& op = trace_.ops[e.object]; op.kind == AsyncOp::Kind::bulk_load && op.bytes > 0)
-          settle(op.barrier, barriers_[op.barrier].machine.complete_tx(op.bytes));
+        complete(trace_.ops[e.object]);
         break;
       case EventKind::cluster_arrive:
       case EventKind::cluster_wait:
@@ -131,6 +134,12 @@ class Structure {
     }
   }
 
+  void complete(const AsyncOp& op) {
+    if (delivers_bytes(op) && op.bytes > 0)
+      settle(op.barrier, barriers_[op.barrier].machine.complete_tx(op.bytes));
+    if (arrives_when_done(op)) settle(op.barrier, barriers_[op.barrier].machine.arrive(1));
+  }
+
   void expect(const Event& e, size_t i) {
     Phase& p = barriers_[e.object].open;
     p.expected += e.bytes;
@@ -143,8 +152,9 @@ class Structure {
       for (auto& [w, taken] : barriers_[full].taken)
         if (w == warp(e)) taken.release = i;
     if (e.has(Event::expects_bytes)) expect(e, i);
-    settle(e.object,
-           e.has(Event::expects_bytes) ? b.machine.arrive_expect_tx(e.bytes) : b.machine.arrive(e.count));
+    settle(e.object, e.has(Event::expects_bytes) ? b.machine.arrive_expect_tx(e.bytes)
+                     : e.has(Event::drops)       ? b.machine.arrive_drop(e.count)
+                                                 : b.machine.arrive(e.count));
   }
 
   static Taken& taken_by(BarrierState& b, uint32_t warp) {
@@ -171,7 +181,8 @@ class Structure {
 
   void issue(const Event& e, size_t i) {
     const AsyncOp& op = trace_.ops[e.object];
-    if (op.kind != AsyncOp::Kind::bulk_load) return;
+    if (raises_pending(op)) barriers_[op.barrier].machine.raise_pending();
+    if (!delivers_bytes(op)) return;
     Phase& p = barriers_[op.barrier].open;
     p.issued += op.bytes;
     p.copies.push_back(i);

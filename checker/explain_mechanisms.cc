@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clusters, lifetime of CTAs, flags, pools, tensor memory and dependent launches in words.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "checker/explain.h"
+
+namespace turnstile::checker {
+
+namespace {
+
+using Kind = Misuse::Kind;
+
+std::string cta_name(uint64_t cta) { return "CTA " + std::to_string(cta); }
+
+/// What the other CTA is reached with.
+std::string reach(const Story& story, const Misuse& m) {
+  const Event& e = story.event(m.event);
+  if (e.kind == EventKind::mbarrier_arrive) return "an arrival on " + story.names.barrier(m.object);
+  if (e.kind == EventKind::mbarrier_expect_tx) return "an expect_tx on " + story.names.barrier(m.object);
+  if (e.kind != EventKind::async_issue) return "an access to its shared memory";
+  const AsyncOp& op = story.trace.ops[e.object];
+  if (op.kind == AsyncOp::Kind::tensor_commit) return "the arrival of a tcgen05.commit";
+  return m.object == Misuse::no_object ? "an asynchronous access to its shared memory"
+                                       : "a copy that completes on " + story.names.barrier(m.object);
+}
+
+/// The name of what an event touches: a barrier, or what holds the bytes.
+std::string touched(const Story& story, const Misuse& m) {
+  if (m.object != Misuse::no_object && m.object < story.trace.barriers.size())
+    return story.names.barrier(m.object);
+  const Event& e = story.event(m.event);
+  if (e.kind != EventKind::access) return {};
+  const Footprint& f = story.trace.footprints[e.footprint];
+  const uint64_t begin = f.range_count == 0 ? 0 : story.trace.ranges[f.first_range].begin;
+  return story.names.holder(f.space, f.allocation, begin);
+}
+
+void tell_cluster(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string who = story.who(m.event);
+  d.finding_class = FindingClass::barrier_protocol;
+  d.subject = "cluster barrier";
+  if (m.other != no_event) d.sides.push_back(story.at(m.other, "its arrival before"));
+  if (m.kind == Kind::cluster_twice) {
+    d.rule = "C1";
+    d.message = who + " arrives twice at the cluster barrier in one generation";
+    d.help = "barrier.cluster.wait between two arrivals";
+  } else if (m.kind == Kind::cluster_no_wait) {
+    d.rule = "Q15";
+    d.severity = Severity::lint;
+    d.message = who + " arrives again at the cluster barrier without having waited";
+    d.facts = {"the documents do not say what happens; the arrival can be counted in the generation before"};
+    d.help = "barrier.cluster.wait between two arrivals";
+  } else {
+    d.rule = "C2";
+    d.finding_class = FindingClass::hang;
+    d.message = who + " waits at the cluster barrier without having arrived";
+    d.help = "barrier.cluster.arrive before each wait";
+  }
+}
+
+void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string who = story.who(m.event), barrier = story.names.barrier(m.object);
+  const bool strict = story.options.policies.remote_scope == Policies::Scope::strict;
+  d.subject = barrier;
+  if (m.kind == Kind::remote_wait) {
+    d.rule = "MB8";
+    d.finding_class = FindingClass::barrier_protocol;
+    d.message = who + " waits on " + barrier + ", which is a barrier of another CTA";
+    d.help = "put the barrier into the CTA that waits, and arrive on it from the other one";
+  } else if (m.kind == Kind::unfenced_init) {
+    d.rule = "MB11";
+    d.finding_class = FindingClass::proxy_fence;
+    d.message =
+        who + " uses " + barrier + " of another CTA, whose initialisation no fence.mbarrier_init publishes";
+    d.sides.push_back(story.at(m.other, story.who(m.other) + " initialises it here"));
+    d.help = "fence.mbarrier_init.release.cluster after the mbarrier.init, before the cluster barrier";
+  } else {
+    const bool wait = m.kind == Kind::narrow_wait;
+    d.rule = "HB1";
+    d.finding_class = FindingClass::race;
+    d.severity = strict ? Severity::error : Severity::lint;
+    d.message = wait ? who + " waits on " + barrier + " with scope .cta for arrivals of another CTA"
+                     : who + " arrives on " + barrier + " of another CTA with scope .cta";
+    d.facts = {
+        strict ? "by the letter of PTX it orders nothing between the CTAs (M3, M9)"
+               : "contested: by the letter of PTX it orders nothing between the CTAs; all hardware that is "
+                 "known orders it (Q2)"};
+    d.help = wait ? "mbarrier.try_wait.acquire.cluster" : "mbarrier.arrive.release.cluster.shared::cluster";
+  }
+}
+
+void tell_lifetime(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string who = story.who(m.event), cta = cta_name(m.amount), what = reach(story, m);
+  d.finding_class = FindingClass::lifetime;
+  d.subject = touched(story, m);
+  if (m.kind == Kind::target_not_started) {
+    d.rule = "D1";
+    d.message = who + " reaches into " + cta + " before anything says that it has started";
+    d.facts = {"nothing that " + who + " has seen comes from " + cta};
+    d.help = "a cluster barrier (arrive and wait) before the first access to another CTA";
+    return;
+  }
+  const Event& e = story.event(m.event);
+  const bool arrival = e.kind == EventKind::mbarrier_arrive || e.kind == EventKind::mbarrier_expect_tx;
+  const bool tensor = e.kind == EventKind::async_issue &&
+                      story.trace.ops[e.object].kind >= AsyncOp::Kind::tensor_mma &&
+                      story.trace.ops[e.object].kind <= AsyncOp::Kind::tensor_commit;
+  d.rule = arrival ? "D3" : "D2";
+  d.message = what + " can come when " + cta + " has ended";
+  d.label = who + " issues it";
+  if (tensor) {  // what tcgen05 leaves pending at the end of a pair is documented nowhere
+    d.severity = Severity::lint;
+    d.facts.push_back(
+        "the documents do not say whether a CTA of a pair ends with tcgen05 operations pending");
+  }
+  d.sides.push_back(story.at(m.other, story.who(m.other) + " is the last of " + cta + " to end in this run"));
+  d.facts.push_back("no strand of " + cta + " ends after it in every schedule");
+  d.witness = {"all of " + cta + " has ended", what + " arrives there (" + story.line(m.event) + ")"};
+  d.help = "a cluster barrier before " + cta + " ends, or let it wait for this first";
+}
+
+void tell_signal(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string& name = story.trace.signals[m.object].name;
+  d.finding_class = FindingClass::race;
+  d.rule = "GM3";
+  d.subject = name;
+  d.message =
+      story.who(m.event) + " uses " + name + " with a scope that does not contain the others who use it";
+  d.facts = {"it orders nothing for strands outside its scope (M3, M9)"};
+  d.help = "scope .gpu between CTAs of a grid, .cluster between CTAs of a cluster";
+}
+
+void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string who = story.who(m.event);
+  const Event& e = story.event(m.event);
+  d.finding_class = FindingClass::resource;
+  d.subject = "tensor memory";
+  const auto side = [&](std::string text) {
+    if (m.other != no_event) d.sides.push_back(story.at(m.other, std::move(text)));
+  };
+  switch (m.kind) {
+    case Kind::pool_leak:
+      d.rule = "TC6";
+      d.subject = story.trace.pools[m.object].name;
+      d.message = std::to_string(m.amount) + " units of " + d.subject + " are not given back at the end";
+      d.label = who + " takes them";
+      d.help = "release on every path what was acquired";
+      return;
+    case Kind::tensor_leak:
+      d.rule = "TC6";
+      d.message = std::to_string(m.amount) + " columns of tensor memory are not freed at the end";
+      d.label = who + " allocates them";
+      d.help = "tcgen05.dealloc before the CTA ends: the next kernel on the SM may hang";
+      return;
+    case Kind::tensor_not_allocated:
+      d.rule = "TC6";
+      d.message = who + " frees columns of tensor memory that are not allocated";
+      d.help = "free exactly what was allocated, once";
+      return;
+    case Kind::tensor_bad_count:
+      d.rule = "TC4";
+      d.message =
+          who + " asks for " + std::to_string(e.count) + " columns: a power of two from 32 to 512 it must be";
+      d.help = "round the columns up to a power of two";
+      return;
+    case Kind::tensor_increasing:
+      d.rule = "TC5";
+      d.message = who + " allocates " + std::to_string(e.count) + " columns after an allocation of " +
+                  std::to_string(m.amount) + ": the counts of a CTA should not increase";
+      d.help = "allocate the largest first";
+      return;
+    case Kind::tensor_relinquished:
+      d.rule = "TC7";
+      d.message = who + " can allocate tensor memory after the permit was given up";
+      side("the permit is given up here");
+      d.help = "tcgen05.relinquish_alloc_permit after the last allocation of the CTA, ordered by a barrier";
+      return;
+    case Kind::tensor_mixed_groups:
+      d.rule = "TC8";
+      d.message = who + " uses another cta_group than the tcgen05 instructions before";
+      d.help = "one cta_group for all tcgen05 instructions of a kernel";
+      return;
+    case Kind::tensor_other_warp:
+      d.rule = "TC11";
+      d.severity = Severity::lint;
+      d.message = "two warps allocate tensor memory";
+      side("the other allocation");
+      d.help = "CUTLASS asks for one warp that does all of it; the hardware does not";
+      return;
+    case Kind::peer_not_started:
+      d.rule = "TC9";
+      d.finding_class = FindingClass::lifetime;
+      d.message = who + " allocates for a pair of CTAs before anything says that the peer has started";
+      d.help = "a cluster barrier before tcgen05.alloc.cta_group::2";
+      return;
+    default:
+      d.rule = "TC10";
+      d.finding_class = FindingClass::lifetime;
+      d.message =
+          who + " frees tensor memory of a pair of CTAs before the peer's allocation is known to be done";
+      side("the allocation of the peer");
+      d.help = "a cluster barrier between the allocation and the first dealloc";
+      return;
+  }
+}
+
+void tell_dependents(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string buffer = story.names.holder(Space::global, m.object, 0);
+  const Event& e = story.event(m.event);
+  d.finding_class = FindingClass::race;
+  d.severity = Severity::lint;
+  d.rule = "PD5";
+  d.subject = buffer;
+  d.message = story.who(m.event) + (e.has(Event::write) ? " writes " : " reads ") + buffer +
+              " before griddepcontrol.wait";
+  d.sides.push_back(story.at(m.other, "the wait"));
+  d.facts = {e.has(Event::write) ? "the kernel before may still read or write it"
+                                 : "others of this kernel read it only after the wait"};
+  d.help = "griddepcontrol.wait in every role that touches what the kernel before uses";
+}
+
+Diagnostic tell(const Story& story, const Misuse& m) {
+  Diagnostic d;
+  const Event& e = story.event(m.event);
+  d.where = story.names.position(e.place);
+  switch (m.kind) {
+    case Kind::cluster_twice:
+    case Kind::cluster_no_wait:
+    case Kind::cluster_no_arrive:
+      tell_cluster(story, m, d);
+      break;
+    case Kind::narrow_arrive:
+    case Kind::narrow_wait:
+    case Kind::remote_wait:
+    case Kind::unfenced_init:
+      tell_remote(story, m, d);
+      break;
+    case Kind::target_not_started:
+    case Kind::target_exited:
+      tell_lifetime(story, m, d);
+      break;
+    case Kind::narrow_signal:
+      tell_signal(story, m, d);
+      break;
+    case Kind::pool_leak:
+    case Kind::tensor_bad_count:
+    case Kind::tensor_increasing:
+    case Kind::tensor_relinquished:
+    case Kind::tensor_mixed_groups:
+    case Kind::tensor_not_allocated:
+    case Kind::tensor_leak:
+    case Kind::tensor_other_warp:
+    case Kind::peer_not_started:
+    case Kind::peer_not_allocated:
+      tell_pool(story, m, d);
+      break;
+    case Kind::access_before_wait:
+      tell_dependents(story, m, d);
+      break;
+  }
+  if (d.label.empty()) d.label = d.subject;
+  return d;
+}
+
+Rank rank_of(const Misuse& m, const Diagnostic& d) {
+  if (d.severity == Severity::lint) return Rank::advice;
+  if (d.finding_class == FindingClass::lifetime) return Rank::lifetime;
+  if (d.finding_class == FindingClass::resource) return Rank::resource;
+  if (m.kind == Kind::remote_wait) return Rank::illegal;
+  if (m.kind == Kind::unfenced_init) return Rank::initialisation;
+  return m.kind == Kind::narrow_arrive || m.kind == Kind::narrow_wait || m.kind == Kind::narrow_signal
+             ? Rank::data
+             : Rank::refused;
+}
+
+}  // namespace
+
+void explain_mechanisms(const Story& story, std::vector<Ranked>& out) {
+  std::map<std::tuple<Kind, uint32_t, uint32_t>, size_t> known;
+  for (const Misuse& m : story.seen.misuses) {
+    Diagnostic d = tell(story, m);
+    const uint32_t place = story.event(m.event).place;
+    const bool fault_says_it =
+        std::any_of(story.trace.faults.begin(), story.trace.faults.end(),
+                    [&](const Fault& f) { return f.rule == d.rule && f.place == place; });
+    if (fault_says_it) continue;
+    const uint32_t other = m.other == no_event ? 0 : story.event(m.other).place;
+    const auto [at, fresh] = known.try_emplace({m.kind, place, other}, out.size());
+    if (!fresh) {
+      ++out[at->second].diagnostic.occurrences;
+      continue;
+    }
+    const Rank rank = rank_of(m, d);
+    out.push_back({rank, m.event, std::move(d)});
+  }
+}
+
+}  // namespace turnstile::checker

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trace is input like any other: before it is replayed, every index in it is looked at once.
+#include "checker/run_state.h"
+#include "checker/single_run.h"
+
+namespace turnstile::checker {
+
+namespace {
+
+bool bad(uint32_t object, size_t size) { return object >= size; }
+
+std::string event_defect(const Trace& t, const Event& e) {
+  if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
+    return "an event names a strand or a place that is not there";
+  bool wrong = false;
+  switch (e.kind) {
+    case EventKind::fork:
+    case EventKind::join:
+      wrong = bad(e.object, t.agents.size()) || e.object == e.agent.v;
+      break;
+    case EventKind::mbarrier_init:
+    case EventKind::mbarrier_inval:
+    case EventKind::mbarrier_arrive:
+    case EventKind::mbarrier_expect_tx:
+    case EventKind::mbarrier_wait:
+      wrong = bad(e.object, t.barriers.size());
+      break;
+    case EventKind::access:
+      wrong = bad(e.footprint, t.footprints.size());
+      break;
+    case EventKind::async_access:
+      wrong = bad(e.footprint, t.footprints.size()) || bad(e.object, t.ops.size());
+      break;
+    case EventKind::async_issue:
+    case EventKind::async_complete:
+      wrong = bad(e.object, t.ops.size());
+      break;
+    case EventKind::group_commit:
+    case EventKind::group_wait:
+    case EventKind::register_hazard:
+      wrong = bad(e.object, t.queues.size());
+      break;
+    case EventKind::signal_add:
+    case EventKind::signal_set:
+    case EventKind::signal_wait:
+      wrong = bad(e.object, t.signals.size());
+      break;
+    case EventKind::pool_acquire:
+    case EventKind::pool_release:
+      wrong = bad(e.object, t.pools.size());
+      break;
+    case EventKind::named_barrier_arrive:
+      wrong = e.bytes > 0xffffffff;
+      break;
+    case EventKind::tensor_alloc:
+    case EventKind::tensor_dealloc:
+      wrong = e.generation > 0xffffffff || e.bytes > 2;
+      break;
+    case EventKind::named_barrier_pass:
+    case EventKind::fence_proxy_async:
+    case EventKind::fence:
+    case EventKind::fence_mbarrier_init:
+    case EventKind::registers_release:
+    case EventKind::registers_acquire:
+    case EventKind::cluster_arrive:
+    case EventKind::cluster_wait:
+    case EventKind::tensor_fence_before:
+    case EventKind::tensor_fence_after:
+    case EventKind::tensor_relinquish:
+    case EventKind::fence_tensormap:
+    case EventKind::dependents_launch:
+    case EventKind::dependency_wait:
+    case EventKind::exit:
+      break;
+  }
+  return wrong ? "an event names an object that is not there" : "";
+}
+
+/// Of which kind the queue of an operation has to be; none: it needs no queue.
+bool queue_fits(const AsyncOp& op, const std::vector<QueueInfo>& queues) {
+  using Kind = AsyncOp::Kind;
+  using Queue = QueueInfo::Kind;
+  const auto in = [&](Queue kind) { return op.queue < queues.size() && queues[op.queue].kind == kind; };
+  switch (op.kind) {
+    case Kind::bulk_load:
+    case Kind::remote_store:
+    case Kind::clc_query:
+      return op.queue == AsyncOp::none || op.queue < queues.size();
+    case Kind::bulk_store:
+      return in(Queue::bulk);
+    case Kind::wgmma:
+      return in(Queue::wgmma);
+    case Kind::cp_async:
+      return in(Queue::cp_async);
+    case Kind::tensor_mma:
+    case Kind::tensor_copy:
+    case Kind::tensor_commit:
+      return in(Queue::tensor);
+    case Kind::tensor_load:
+      return in(Queue::tensor_load);
+    case Kind::tensor_store:
+      return in(Queue::tensor_store);
+    case Kind::lds_read:
+      return in(Queue::lds_read);
+  }
+  return false;
+}
+
+std::string op_defect(const Trace& t, const AsyncOp& op) {
+  const bool needs_barrier = delivers_bytes(op) || arrives_when_done(op);
+  if (needs_barrier ? op.barrier >= t.barriers.size() : op.barrier != AsyncOp::none)
+    return "an asynchronous operation names a barrier that is not there";
+  if (!queue_fits(op, t.queues)) return "an asynchronous operation is in no queue of its kind";
+  if (op.issuer.v >= t.agents.size() || op.place >= t.places.size())
+    return "an asynchronous operation names a strand or a place that is not there";
+  return {};
+}
+
+}  // namespace
+
+std::string trace_defect(const Trace& t) {
+  if (t.events.size() >= 0xffffffff || t.ops.size() >= 0xffffffff) return "the trace is too long";
+  for (const Footprint& f : t.footprints)
+    if (uint64_t{f.first_range} + f.range_count > t.ranges.size())
+      return "a footprint names ranges that are not there";
+  for (const ByteRange& r : t.ranges)
+    if (r.end < r.begin || (r.count > 1 && r.stride > (uint64_t{1} << 62) / r.count) ||
+        r.end > uint64_t{1} << 62)
+      return "a byte range wraps around";
+  for (const AsyncOp& op : t.ops)
+    if (std::string defect = op_defect(t, op); !defect.empty()) return defect;
+  for (const Event& e : t.events)
+    if (std::string defect = event_defect(t, e); !defect.empty()) return defect;
+  for (const Blocked& b : t.blocked) {
+    const size_t objects = b.on == Blocked::On::mbarrier ? t.barriers.size()
+                           : b.on == Blocked::On::group  ? t.queues.size()
+                           : b.on == Blocked::On::signal ? t.signals.size()
+                           : b.on == Blocked::On::pool   ? t.pools.size()
+                                                         : size_t{0xffffffff};
+    if (b.agent.v >= t.agents.size() || b.place >= t.places.size() || b.object >= objects)
+      return "a blocked strand names something that is not there";
+  }
+  for (const Fault& f : t.faults)
+    if (f.agent.v >= t.agents.size() || f.place >= t.places.size())
+      return "a fault names a strand or a place that is not there";
+  for (const AgentId a : t.live_pollers)
+    if (a.v >= t.agents.size()) return "a polling strand is not there";
+  const uint64_t owners = t.agents.size() + 2 * t.barriers.size() + 64 + 3 * uint64_t{t.clusters};
+  if (owners * (t.agents.size() + t.barriers.size() + 2 * t.queues.size() + 64) > uint64_t{1} << 26)
+    return "more strands, barriers and queues than the checker keeps clocks for";
+  return {};
+}
+
+}  // namespace turnstile::checker
