@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checker/check.h"
+#include "checker/explore.h"
+#include "model/orchestration.h"
+#include "model/trace.h"
+
+namespace turnstile::checker {
+
+/// One execution of an orchestration that somebody steers.
+struct Execution {
+  Schedule schedule;              ///< one step an event
+  Trace trace;                    ///< tables, events, blocked, faults
+  bool beyond_knowledge = false;  ///< it ended where a strand's further course is not known
+  bool followed = true;           ///< every step of the given prefix was possible
+  std::string limit;              ///< why it was cut short
+};
+
+/// How an execution goes on when its prefix is used up.
+struct Continuation {
+  enum class Order : uint8_t { forwards, backwards } order = Order::forwards;
+  bool land_early = false;     ///< operations land before every step; else when no strand can move
+  uint32_t last = 0xffffffff;  ///< a strand that moves only when nothing else can
+};
+
+/// Executes a prefix, then goes on until nothing can move, or a step has no defined result.
+Execution steer(const Orchestration& program, const Schedule& prefix, const Continuation& then,
+                uint64_t step_limit = 4'000'000);
+
+/// Executes a schedule and nothing more; strands are `blocked` in its trace if nothing can move then.
+Execution follow(const Orchestration& program, const Schedule& schedule);
+
+/// The events before an event, in the causal order (algorithms.md 5.1), as indices into the trace: what has
+/// to be executed to get there, in an order that does. A completion stands for all contributions up to it.
+class CausalPast {
+ public:
+  explicit CausalPast(const Trace& trace);
+
+  /// Everything before any of the events, sorted; they themselves only if something else needs them.
+  std::vector<size_t> before(const std::vector<size_t>& events) const;
+  /// The contributions that the first `generation` completions of an mbarrier counted.
+  std::vector<size_t> contributions(uint32_t barrier, uint64_t generation) const;
+  /// Those that were counted while `generation` completions had happened.
+  std::vector<size_t> counted_in(uint32_t barrier, uint64_t generation) const;
+  size_t previous(size_t event) const { return previous_[event]; }
+
+ private:
+  const Trace& trace_;
+  std::vector<size_t> previous_;                           ///< in its strand or operation; no_event: none
+  std::vector<std::vector<size_t>> others_;                ///< further predecessors
+  std::vector<std::vector<std::vector<size_t>>> counted_;  ///< by mbarrier, generation
+};
+
+/// A schedule on which a broken condition of the certificate does harm.
+struct Directed {
+  Execution execution;    ///< the whole of it
+  Diagnostic harm;        ///< the first finding about that execution that rests on no condition
+  std::string condition;  ///< "ALG-D2"; empty: the program does so under an ordinary schedule
+  uint32_t object = 0;    ///< barrier of the condition
+};
+
+/// A finding that says only that a condition of the certificate does not hold.
+bool rests_on_condition(const Diagnostic& d);
+
+/// Does a report say this already, of its own run and without a broken condition?
+bool established(const Report& report, const Diagnostic& d);
+
+/// Engine E4 (algorithms.md section 9): schedules are built from the conditions that one run breaks, without
+/// any search. `known`: what that run says; a finding that is established there is no harm of another
+/// schedule. Nothing: none of them does harm, which proves nothing.
+std::optional<Directed> direct(const Orchestration& program, const CheckOptions& options,
+                               const Report& known);
+
+}  // namespace turnstile::checker
