@@ -163,7 +163,7 @@ class Search {
         break;
       case Kind::mbarrier_wait:
         if (t_.barriers[o].cta != t_.agents[a].cta) return refuse();  // MB8
-        if (s.at(parity_, o) == count) return;  // the phase of that parity is open
+        if (s.at(parity_, o) == count) return;                        // the phase of that parity is open
         break;
       case Kind::named_barrier_arrive:
         if (count == 0 || count % 32 != 0) return refuse();                          // N1
@@ -198,7 +198,8 @@ class Search {
         settle_cluster(n);
         break;
       case Kind::cluster_wait:
-        if (s.at(cluster_, a) != 2) return;  // C2
+        if (s.at(cluster_, a) != 2) return;  // C2: only after an arrival of its own
+        n.set(cluster_, a, 0);
         break;
       case Kind::access:
         if (gone(s, t_.footprints[e.footprint].allocation, a)) return touch_dead();
@@ -306,7 +307,7 @@ class Search {
   Group pc_;             // per strand
   Group sync_;           // per strand, named barriers: 0 not waiting, 1 waiting, 2 may go on
   Group arrives_;        // per strand, a bit for each id: arrived without waiting in its open instance
-  Group cluster_;        // per strand: 0 never arrived, 1 arrived, 2 arrived and completed since
+  Group cluster_;        // per strand: 0 not arrived since its last wait, 1 arrived, 2 completed since
   Group in_generation_;  // per strand: arrived in the open generation of the cluster barrier
   Group pending_, tx_, parity_;  // per mbarrier
   Group arrived_, expected_;     // per named barrier

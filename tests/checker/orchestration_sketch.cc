@@ -389,7 +389,7 @@ Sketch pool_sketch(uint32_t users, uint32_t units, uint32_t trips) {
     const uint32_t me = w.strand();
     for (uint32_t i = 0; i < trips; ++i) {
       w.add(me, {K::acquire, 0, 1});
-      w.write(me, units == 1 ? 0 : u);
+      w.write(me, u);  // a pool orders no memory
       w.add(me, {K::release, 0, 1});
     }
   }
