@@ -8,7 +8,7 @@
 namespace probes {
 namespace {
 
-enum class Kind : int { none, sync, arrive, leave };
+enum class Kind : int { none, sync, arrive, leave, sync_all };  // sync_all: bar.sync without a count
 
 struct Action {
   Kind kind = Kind::none;
@@ -38,6 +38,7 @@ __global__ void follow(uint64_t* cells, uint32_t* done, Plan plan) {
     while (nanoseconds() < start + static_cast<uint64_t>(a.after_us) * 1000) __nanosleep(200);
     __syncwarp();
     if (a.kind == Kind::sync) asm volatile("bar.sync 1, %0;" ::"r"(a.count) : "memory");
+    if (a.kind == Kind::sync_all) asm volatile("bar.sync 1;" ::: "memory");
     if (a.kind == Kind::arrive) asm volatile("bar.arrive 1, %0;" ::"r"(a.count) : "memory");
     if (reporter) {
       put(cells, cell_first + warp * actions + i, nanoseconds() - start + 1);
@@ -55,6 +56,7 @@ __global__ void follow(uint64_t* cells, uint32_t* done, Plan plan) {
 constexpr Action sync(int after_us, int count) { return {Kind::sync, after_us, count}; }
 constexpr Action arrive(int after_us, int count) { return {Kind::arrive, after_us, count}; }
 constexpr Action leave(int after_us) { return {Kind::leave, after_us, 0}; }
+constexpr Action sync_all(int after_us) { return {Kind::sync_all, after_us, 0}; }
 
 constexpr Plan plans[] = {
     {{{sync(0, 64)}, {sync(100, 64)}}},
@@ -84,6 +86,17 @@ constexpr Plan plans[] = {
     {{{sync(0, 64)}, {leave(100)}}},
     {{{sync(0, 64)}, {leave(100)}, {leave(100)}, {leave(100)}}},
     {{{sync(0, 128)}, {sync(100, 128)}, {sync(200, 128)}, {leave(300)}}},
+    // 23: exit, no count
+    {{{sync_all(0)}, {sync_all(100)}, {sync_all(200)}, {sync_all(300)}}},
+    {{{sync_all(0)}, {sync_all(100)}, {sync_all(200)}, {leave(300)}}},
+    {{{sync_all(200)}, {sync_all(300)}, {sync_all(400)}, {leave(0)}}},
+    {{{sync(0, 0)}, {sync(100, 0)}, {sync(200, 0)}, {leave(300)}}},
+    {{{arrive(0, 64), leave(50)}, {sync(100, 64)}}},
+    // 28: counts that no CTA of 128 threads reaches; 4128 = 4096 + 32
+    {{{sync(0, 160)}, {sync(100, 160)}, {sync(200, 160)}, {sync(300, 160)}}},
+    {{{sync(0, 4128)}}},
+    {{{sync(0, 4096)}, {sync(100, 4096)}, {sync(200, 4096)}, {leave(300)}}},
+    {{{sync(0, 160)}, {sync(100, 160)}, {sync(200, 160), sync(300, 160)}, {sync(400, 160)}}},
 };
 
 void named(Bench& b, const Variant& v) {
@@ -96,7 +109,10 @@ void named(Bench& b, const Variant& v) {
       const Action& a = plan.of[w][i];
       if (a.kind == Kind::none) continue;
       const uint64_t at = b.cells[cell_first + w * actions + i];
-      const char* name = a.kind == Kind::sync ? "sync" : a.kind == Kind::arrive ? "arrive" : "exit";
+      const char* name = a.kind == Kind::sync       ? "sync"
+                         : a.kind == Kind::sync_all ? "sync_all"
+                         : a.kind == Kind::arrive   ? "arrive"
+                                                    : "exit";
       text += std::string(text.size() > 1 ? "," : "") + "{\"warp\":" + std::to_string(w) + ",\"op\":\"" +
               name + "\",\"count\":" + std::to_string(a.count) + ",\"at_us\":" + std::to_string(a.after_us) +
               ",\"passed\":" + (at != 0 ? "1" : "0") + ",\"passed_at_us\":" + std::to_string(at / 1000) + "}";
@@ -131,6 +147,15 @@ constexpr Variant variants[] = {
      20},
     {"exit_all_others", false, "bar.sync 64; all other warps exit", named, 21},
     {"exit_fourth_of_128", false, "three warps bar.sync 128; the fourth exits", named, 22},
+    {"no_count", true, "bar.sync without a count by all four warps: all pass at the last", named, 23},
+    {"exit_last_no_count", false, "three warps bar.sync without a count; then the fourth exits", named, 24},
+    {"exit_first_no_count", false, "a warp exits; then the other three bar.sync without a count", named, 25},
+    {"exit_last_count_0", false, "three warps bar.sync 0; then the fourth exits", named, 26},
+    {"exit_after_arrive", false, "bar.arrive 64 and exit; then another warp bar.sync 64", named, 27},
+    {"count_160", false, "bar.sync 160 by all four warps", named, 28},
+    {"count_4128", false, "bar.sync 4128 by one warp: does the count wrap to 32?", named, 29},
+    {"exit_last_count_4096", false, "three warps bar.sync 4096; then the fourth exits", named, 30},
+    {"count_160_again", false, "bar.sync 160 by three warps, one of them again, and a fourth", named, 31},
 };
 
 }  // namespace

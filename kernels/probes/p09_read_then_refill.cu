@@ -17,9 +17,16 @@ enum class Mode : int {
   relaxed,       ///< loads, __syncwarp, lane 0 arrives with .relaxed
   used,          ///< loads, values compared, __syncwarp, lane 0 arrives: what most kernels do
   arrive_first,  ///< lane 0 arrives before the loads: a defect that must show
+  half_used,     ///< loads, half of the values compared, __syncwarp, lane 0 arrives
+  cta_fence,     ///< loads, fence.acq_rel.cta (not the proxy fence), __syncwarp, lane 0 arrives
+  at_producer,   ///< as elected; the producer does fence.proxy.async between its wait and the copies
 };
 
-constexpr int stage_bytes = 4096, stage_words = stage_bytes / 4, blocks = 64, loads = 16;
+/// How a consumer warp reads: `queued` loads hit one bank with all lanes, 32 passes each; `plain` ones have
+/// no conflict.
+enum class Reads : int { queued, plain };
+
+constexpr int stage_bytes = 4096, stage_words = stage_bytes / 4, blocks = 64;
 constexpr int consumers = 8;  ///< warps
 
 /// Block b of the source holds (b + 1) << 16 | word index.
@@ -31,12 +38,13 @@ __device__ void arrive_relaxed(uint32_t bar) {
   asm volatile("{ .reg .b64 s; mbarrier.arrive.relaxed.cta.shared::cta.b64 s, [%0]; }" ::"r"(bar) : "memory");
 }
 
+template <int loads>
 __device__ void compare(const uint32_t (&value)[loads], const uint32_t (&word)[loads], uint32_t block,
-                        Counts& c) {
+                        Counts& c, int from = 0, int to = loads) {
   const uint32_t next = (block + 1) % blocks, previous = (block + blocks - 1) % blocks;
 #pragma unroll
   for (int k = 0; k < loads; ++k) {
-    if (value[k] == ((block + 1) << 16 | word[k])) continue;
+    if (k < from || k >= to || value[k] == ((block + 1) << 16 | word[k])) continue;
     if (value[k] == ((next + 1) << 16 | word[k])) {
       ++c.newer;
     } else if (value[k] == ((previous + 1) << 16 | word[k])) {
@@ -47,7 +55,7 @@ __device__ void compare(const uint32_t (&value)[loads], const uint32_t (&word)[l
   }
 }
 
-template <Mode mode>
+template <Mode mode, Reads reads, int loads>
 __global__ void __launch_bounds__(32 * (consumers + 1))
     ring(const uint32_t* source, Counts* total, int pieces, uint32_t run_us) {
   __shared__ __align__(1024) uint32_t stage[stage_words];
@@ -72,6 +80,7 @@ __global__ void __launch_bounds__(32 * (consumers + 1))
       }
       const bool stop = (i & 63) == 0 && nanoseconds() > end;
       if (stop) *static_cast<volatile int*>(&last) = i;
+      if (mode == Mode::at_producer) fence_proxy_async();
       mbar_arrive_expect(full, stage_bytes);
       const uint32_t piece = static_cast<uint32_t>(stage_bytes / pieces);
       for (uint32_t at = 0; at < stage_bytes; at += piece)
@@ -81,9 +90,11 @@ __global__ void __launch_bounds__(32 * (consumers + 1))
     }
   } else {
     uint32_t word[loads], value[loads];
-    // All lanes of a load hit one bank: 32 passes, so that the loads queue up.
 #pragma unroll
-    for (uint32_t k = 0; k < loads; ++k) word[k] = lane * 32 + (warp * loads + k) % 32;
+    for (uint32_t k = 0; k < loads; ++k) {
+      const uint32_t other = (warp * loads + k) % 32;
+      word[k] = reads == Reads::queued ? lane * 32 + other : other * 32 + lane;
+    }
     for (int i = 0;; ++i) {
       if (!mbar_wait(full, static_cast<uint32_t>(i) & 1, 100000)) {
         ++c.timeouts;
@@ -102,14 +113,17 @@ __global__ void __launch_bounds__(32 * (consumers + 1))
                      : "r"(shared_address(stage) + word[k] * 4)
                      : "memory");
       if (mode == Mode::used) compare(value, word, static_cast<uint32_t>(i % blocks), c);
+      if (mode == Mode::half_used) compare(value, word, static_cast<uint32_t>(i % blocks), c, 0, loads / 2);
       if (mode == Mode::fence) fence_proxy_async();
+      if (mode == Mode::cta_fence) asm volatile("fence.acq_rel.cta;" ::: "memory");
       if (mode == Mode::every_thread) mbar_arrive(empty);
-      if (mode == Mode::fence || mode == Mode::elected || mode == Mode::relaxed || mode == Mode::used) {
+      if (mode != Mode::every_thread && mode != Mode::arrive_first) {
         __syncwarp();
         if (lane == 0 && mode == Mode::relaxed) arrive_relaxed(empty);
         if (lane == 0 && mode != Mode::relaxed) mbar_arrive(empty);
       }
-      if (mode != Mode::used) compare(value, word, static_cast<uint32_t>(i % blocks), c);
+      if (mode != Mode::used)
+        compare(value, word, static_cast<uint32_t>(i % blocks), c, mode == Mode::half_used ? loads / 2 : 0);
       c.words += loads;
       if (stop) break;
     }
@@ -122,17 +136,18 @@ __global__ void __launch_bounds__(32 * (consumers + 1))
   atomicAdd(&total->timeouts, c.timeouts);
 }
 
-template <Mode mode>
+template <Mode mode, Reads reads = Reads::queued, int loads = 16>
 void stress(Bench& b, const Variant& v) {
   std::vector<uint32_t> content(blocks * stage_words);
   for (uint32_t i = 0; i < content.size(); ++i) content[i] = (i / stage_words + 1) << 16 | i % stage_words;
   const uint32_t* source = b.upload(content);
   Counts* total = b.device_array<Counts>(1);
   int resident = 1;
-  b.check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, ring<mode>, 32 * (consumers + 1), 0),
+  b.check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, ring<mode, reads, loads>,
+                                                        32 * (consumers + 1), 0),
           "occupancy");
   const auto grid = static_cast<unsigned>(b.multiprocessors() * resident);
-  b.run(ring<mode>, Shape{grid, 32 * (consumers + 1)}, source, total, v.parameter, 800000u);
+  b.run(ring<mode, reads, loads>, Shape{grid, 32 * (consumers + 1)}, source, total, v.parameter, 800000u);
   const Counts c = b.download(total, 1)[0];
   b.number("ctas", grid);
   b.number("copies_per_refill", static_cast<uint64_t>(v.parameter));
@@ -156,6 +171,16 @@ constexpr Variant variants[] = {
      16},
     {"relaxed", false, "no fence, relaxed arrive", stress<Mode::relaxed>, 16},
     {"used", false, "no fence, the values are used before the arrive", stress<Mode::used>, 16},
+    {"used_1_copy", false, "the same, refilled by one copy", stress<Mode::used>, 1},
+    {"half_used", false, "no fence, half of the values are used before the arrive", stress<Mode::half_used>,
+     1},
+    {"cta_fence", false, "fence.acq_rel.cta instead of the proxy fence", stress<Mode::cta_fence>, 1},
+    {"at_producer", false, "the proxy fence in the producer, after its wait", stress<Mode::at_producer>, 1},
+    {"plain_16", false, "no fence, 16 loads without bank conflicts", stress<Mode::elected, Reads::plain>, 1},
+    {"plain_4", false, "no fence, 4 loads without bank conflicts", stress<Mode::elected, Reads::plain, 4>, 1},
+    {"plain_1", false, "no fence, one load without bank conflicts", stress<Mode::elected, Reads::plain, 1>,
+     1},
+    {"queued_1", false, "no fence, one load", stress<Mode::elected, Reads::queued, 1>, 1},
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace probes {
 namespace {
 
-enum class Scope : int { standard, cluster };
+enum class Scope : int { standard, cluster, release_only, acquire_only };
 enum class Where : int { peer_shared, global };
 enum class Order : int {
   payload_first,
@@ -27,6 +27,8 @@ struct Counts {
 /// the same scope.
 template <Scope scope, Where where, Order order>
 __global__ void message(uint32_t* global, Counts* total, uint32_t rounds) {
+  constexpr bool releases = scope == Scope::cluster || scope == Scope::release_only;
+  constexpr bool acquires = scope == Scope::cluster || scope == Scope::acquire_only;
   __shared__ __align__(16) uint32_t inbox[words];
   __shared__ __align__(8) uint64_t object;
   const uint32_t bar = shared_address(&object), lane = threadIdx.x, rank = cluster_rank();
@@ -38,13 +40,11 @@ __global__ void message(uint32_t* global, Counts* total, uint32_t rounds) {
   cluster_sync();
   uint32_t* slot = global + blockIdx.x / 2 * words;
   const uint32_t peer_bar = in_cta(bar, rank ^ 1), peer_inbox = in_cta(shared_address(inbox), 1);
-  const auto arrive = [&] {
-    scope == Scope::cluster ? mbar_arrive_remote_cluster(peer_bar) : mbar_arrive_remote(peer_bar);
-  };
+  const auto arrive = [&] { releases ? mbar_arrive_remote_cluster(peer_bar) : mbar_arrive_remote(peer_bar); };
   const auto ready = [&](uint32_t parity) {
     const uint64_t end = nanoseconds() + 20000000;
     do {
-      if (scope == Scope::cluster ? mbar_try_cluster(bar, parity) : mbar_try(bar, parity)) return true;
+      if (acquires ? mbar_try_cluster(bar, parity) : mbar_try(bar, parity)) return true;
     } while (nanoseconds() < end);
     return false;
   };
@@ -117,7 +117,8 @@ void stress(Bench& b, const Variant&) {
   b.number("timeouts", c.timeouts);
 }
 
-constexpr Scope standard = Scope::standard, cluster = Scope::cluster;
+constexpr Scope standard = Scope::standard, cluster = Scope::cluster, release_only = Scope::release_only,
+                acquire_only = Scope::acquire_only;
 constexpr Where shared = Where::peer_shared, global = Where::global;
 
 constexpr Variant variants[] = {
@@ -135,6 +136,14 @@ constexpr Variant variants[] = {
      stress<standard, global, Order::payload_first>},
     {"global_default_elected", false, "the same, one lane arrives for the warp",
      stress<standard, global, Order::elected>},
+    {"shared_release_only", false, "peer's shared memory, .release.cluster and a default wait",
+     stress<release_only, shared, Order::payload_first>},
+    {"shared_acquire_only", false, "peer's shared memory, a default arrive and .acquire.cluster",
+     stress<acquire_only, shared, Order::payload_first>},
+    {"global_release_only", false, "global memory, .release.cluster and a default wait",
+     stress<release_only, global, Order::payload_first>},
+    {"global_acquire_only", false, "global memory, a default arrive and .acquire.cluster",
+     stress<acquire_only, global, Order::payload_first>},
 };
 
 }  // namespace

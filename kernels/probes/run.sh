@@ -4,7 +4,7 @@
 # run.sh OUTDIR [PROBE...]   on a machine with a Hopper GPU: builds the probes, runs every variant (or those of the named
 # probes) in its own process and writes OUTDIR/probes.json. A variant that faults or hangs is an observation; after it a
 # trivial kernel shows whether the GPU is still usable. `run.sh --build OUTDIR` only builds.
-# LIMIT_S (210): no variant is started later than that many seconds after the first; the file then says which are missing.
+# LIMIT_S (400): no variant is started later than that many seconds after the first; the file then says which are missing.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 only_build=
@@ -66,7 +66,7 @@ gpu_lost= missing=0 hangs=0 errors=0 count=0
 first=$SECONDS
 while read -r probe variant; do
   if [[ $# -gt 0 && " $* " != *" $probe "* ]]; then continue; fi
-  if [[ -n $gpu_lost || $((SECONDS - first)) -gt ${LIMIT_S:-210} ]]; then
+  if [[ -n $gpu_lost || $((SECONDS - first)) -gt ${LIMIT_S:-400} ]]; then
     missing=$((missing + 1))
     continue
   fi
