@@ -119,6 +119,7 @@ std::vector<std::string_view> Names::known(const Symbols& symbols) const {
   std::vector<std::string_view> names;
   for (uint32_t i = 0; i < values_.size(); ++i)
     if (values_[i]) names.push_back(symbols.name(i));
+  std::sort(names.begin(), names.end());
   return names;
 }
 
