@@ -7,7 +7,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "cli/verbs.h"
 #include "model/files.h"
@@ -20,6 +22,17 @@ struct FmtArguments {
   std::vector<std::string> files;
   bool check = false;
 };
+
+/// A link goes on being one, and the file keeps its permissions.
+Result<void> replace(const std::string& file, const std::string& text) {
+  std::error_code problem;
+  const std::filesystem::path target = std::filesystem::canonical(file, problem);
+  if (problem) return fail(file, 0, 0, "cannot write the file: " + problem.message());
+  const std::filesystem::perms before = std::filesystem::status(target, problem).permissions();
+  const Result<void> written = write_file_atomically(target.string(), text);
+  if (written && !problem) std::filesystem::permissions(target, before, problem);
+  return written;
+}
 
 /// Clean: the file has, or has now, the canonical layout.
 Exit format_file(const std::string& file, bool check, const Terminal& terminal) {
@@ -34,7 +47,7 @@ Exit format_file(const std::string& file, bool check, const Terminal& terminal) 
     terminal.print(fmt::format("{}: not in canonical layout\n", file));
     return Exit::findings;
   }
-  if (const Result<void> written = write_file_atomically(file, *laid_out); !written) {
+  if (const Result<void> written = replace(file, *laid_out); !written) {
     terminal.complain(written.error().text());
     return Exit::unusable;
   }
