@@ -244,6 +244,7 @@ struct Fault {
   std::string rule;  ///< id in semantics.md or ptx.md; "memory" for out-of-bounds or misaligned accesses
   std::string message;
   std::string help;
+  std::string subject{};  ///< name of the object, as in Diagnostic::subject; may be empty
 };
 
 /// A reason why this trace does not tell about all schedules or all of the launch; each forbids the verdict

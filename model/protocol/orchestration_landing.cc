@@ -48,7 +48,7 @@ void OrchestrationMachine::land_on_barrier(uint32_t op, const Event& event, Faul
     // A local completion that nobody waits for any more harms nobody (trap T9); the bytes of a copy are
     // judged when the CTA ends (D5).
     if (home != cta_of(info.issuer.v))
-      stop(faults, event, "D2",
+      stop(faults, event, "D2", barrier_name(info.barrier),
            "an asynchronous operation completes on " + barrier_name(info.barrier) +
                " of a CTA that has exited",
            "keep the CTA alive until everything that targets it has arrived");
@@ -80,7 +80,7 @@ void OrchestrationMachine::land_on_barrier(uint32_t op, const Event& event, Faul
 void OrchestrationMachine::note_access(const Event& event, uint16_t cta, Faults& faults) {
   const Footprint& f = program_->tables.footprints[event.footprint];
   if (f.space == Space::global || f.allocation == cta || !dead(f.allocation)) return;
-  stop(faults, event, "D2",
+  stop(faults, event, "D2", memory_name(event.footprint),
        "an access to memory of CTA " + std::to_string(f.allocation) + ", which has exited",
        "keep the CTA alive until its peers are done: end with a cluster barrier");
 }
@@ -91,21 +91,26 @@ void OrchestrationMachine::leave(uint32_t strand, const Event& exit, Faults& fau
   if (exit.count == 0) return;
   if (cluster_.leave(exit.count, seats_[strand] == ClusterBarrier::Seat::arrived)) release_seats();  // C5
   seats_[strand] = ClusterBarrier::Seat::out;
-  for (uint32_t n = 0; n < named_.size(); ++n) {  // N8
-    const OrchestrationPlan::Named& info = plan_->named[n];
-    if (named_[n].arrived() == 0 || info.object / 16 != cta_of(strand)) continue;
-    const bool all_there = [&] {
-      for (uint32_t s = 0; s < pc_.size(); ++s) {
-        if (s == strand || cta_of(s) != cta_of(strand) || strand_ended(s)) continue;
-        const auto seat = std::lower_bound(info.participants.begin(), info.participants.end(), s);
-        if (seat == info.participants.end() || *seat != s) return false;
-        if (!contributions_[info.first + static_cast<size_t>(seat - info.participants.begin())].any())
-          return false;
-      }
-      return true;
-    }();
-    if (all_there && named_[n].release()) complete_named(n, exit, faults);
+  for (uint32_t n = 0; n < named_.size(); ++n)
+    if (plan_->named[n].object / 16 == cta_of(strand)) release_for_exited(n, strand, exit, faults);
+}
+
+// N8: a barrier that waits only for threads that have exited is released. `leaving` is about to.
+void OrchestrationMachine::release_for_exited(uint32_t named, uint32_t leaving, const Event& event,
+                                              Faults& faults) {
+  const OrchestrationPlan::Named& info = plan_->named[named];
+  const uint32_t cta = info.object / 16;
+  for (uint32_t s = 0; s < pc_.size(); ++s) {
+    if (s == leaving || cta_of(s) != cta) continue;
+    if (strand_ended(s)) {
+      const std::vector<Event>& events = program_->strands[s].events;
+      if (!events.empty() && events.back().kind == EventKind::exit && events.back().count != 0) continue;
+    }
+    const auto seat = std::lower_bound(info.participants.begin(), info.participants.end(), s);
+    if (seat == info.participants.end() || *seat != s) return;
+    if (!contributions_[info.first + static_cast<size_t>(seat - info.participants.begin())].any()) return;
   }
+  if (named_[named].release()) complete_named(named, event, faults);
 }
 
 void OrchestrationMachine::end_strand(uint32_t strand, const Event& last, Faults& faults) {
@@ -119,12 +124,13 @@ void OrchestrationMachine::end_strand(uint32_t strand, const Event& last, Faults
       if (!strand_ended(s)) live |= 1u << plan_->register_warp_of[s];
     register_groups_[g].settle(registers_[cta], live);
   }
-  if (--live_[cta] == 0) end_cta(cta, last, faults);
+  if (ctas_[cta].end_one()) end_cta(cta, last, faults);
   if (unended_ != 0) return;
   for (uint32_t p = 0; p < pools_.size(); ++p)
     if (const PoolInfo& info = program_->tables.pools[p];
         info.must_return && pools_[p].units() != info.initial)
-      remark(faults, last, "TC6", info.name + " is not full again at the end", "give back what was taken");
+      remark(faults, last, "TC6", info.name, info.name + " is not full again at the end",
+             "give back what was taken");
 }
 
 void OrchestrationMachine::end_cta(uint32_t cta, const Event& last, Faults& faults) {
@@ -135,20 +141,22 @@ void OrchestrationMachine::end_cta(uint32_t cta, const Event& last, Faults& faul
     issue.agent = op.issuer;
     issue.place = op.place;
     if (op.kind == AsyncOp::Kind::bulk_store && cta_of(op.issuer.v) == cta && o.phase < plan.reads_done)
-      remark(faults, issue, "BK6", "a bulk store still reads shared memory when its CTA exits",
+      remark(faults, issue, "BK6", memory_name(program_->operations[o.op].front().footprint),
+             "a bulk store still reads shared memory when its CTA exits",
              "wait for the group (cp.async.bulk.wait_group.read 0) before the exit");
     if (op.kind != AsyncOp::Kind::bulk_load && op.kind != AsyncOp::Kind::clc_query) continue;
     for (const Event& e : program_->operations[o.op]) {
       if (e.kind != EventKind::async_access || !e.has(Event::write)) continue;
       const Footprint& f = program_->tables.footprints[e.footprint];
       if (f.space != Space::shared || f.allocation != cta) continue;
-      remark(faults, issue, "D5", "a copy into shared memory is in flight when the CTA exits",
+      remark(faults, issue, "D5", memory_name(e.footprint),
+             "a copy into shared memory is in flight when the CTA exits",
              "wait for the copy before the exit");
       break;
     }
   }
   if (cta < tensor_memory_.size() && tensor_memory_[cta].leaks())
-    remark(faults, last, "TC6", "tensor memory is still allocated when its CTA exits",
+    remark(faults, last, "TC6", "tensor memory", "tensor memory is still allocated when its CTA exits",
            "tcgen05.dealloc every allocation");
 }
 

@@ -26,9 +26,9 @@ OrchestrationMachine::OrchestrationMachine(const Orchestration& program)
       register_groups_(plan_->register_groups.size()),
       tensor_memory_(plan_->uses_tensor_memory ? plan_->ctas : 0),
       unended_(static_cast<uint32_t>(program.strands.size())),
-      live_(plan_->strands_of_cta),
       instance_(program.strands.size(), 0) {
   const Trace& t = program.tables;
+  for (const uint32_t strands : plan_->strands_of_cta) ctas_.emplace_back(strands);
   for (uint32_t b = 0; b < barriers_.size(); ++b)
     if (t.barriers[b].initial_count != 0) barriers_[b].init(t.barriers[b].initial_count);
   for (const SignalInfo& s : t.signals) signals_.emplace_back(s.initial);
@@ -36,7 +36,7 @@ OrchestrationMachine::OrchestrationMachine(const Orchestration& program)
   for (uint32_t s = 0; s < pc_.size(); ++s)
     if (strand_ended(s)) {
       --unended_;
-      --live_[cta_of(s)];
+      ctas_[cta_of(s)].end_one();
     }
 }
 
@@ -44,14 +44,12 @@ bool OrchestrationMachine::strand_ended(uint32_t strand) const {
   return !has_next(strand) && program_->strands[strand].whole;
 }
 
-bool OrchestrationMachine::dead(uint32_t cta) const {
-  return cta < live_.size() && plan_->strands_of_cta[cta] != 0 && live_[cta] == 0;
-}
+bool OrchestrationMachine::dead(uint32_t cta) const { return cta < ctas_.size() && ctas_[cta].exited(); }
 
 bool OrchestrationMachine::started(uint32_t cta) const {
   for (uint32_t s = 0; s < pc_.size(); ++s)
     if (cta_of(s) == cta && pc_[s] != 0) return true;
-  return cta >= live_.size() || plan_->strands_of_cta[cta] == 0;
+  return cta >= ctas_.size() || plan_->strands_of_cta[cta] == 0;
 }
 
 void OrchestrationMachine::enabled(std::vector<Step>& steps) const {
@@ -264,15 +262,16 @@ std::vector<Blocked> OrchestrationMachine::blocked() const {
   return all;
 }
 
-void OrchestrationMachine::stop(Faults& faults, const Event& event, std::string rule, std::string message,
-                                std::string help) {
-  remark(faults, event, std::move(rule), std::move(message), std::move(help));
+void OrchestrationMachine::stop(Faults& faults, const Event& event, std::string rule, std::string subject,
+                                std::string message, std::string help) {
+  remark(faults, event, std::move(rule), std::move(subject), std::move(message), std::move(help));
   stopped_ = true;
 }
 
-void OrchestrationMachine::remark(Faults& faults, const Event& event, std::string rule, std::string message,
-                                  std::string help) {
-  faults.push_back({event.agent, event.place, std::move(rule), std::move(message), std::move(help)});
+void OrchestrationMachine::remark(Faults& faults, const Event& event, std::string rule, std::string subject,
+                                  std::string message, std::string help) {
+  faults.push_back(
+      {event.agent, event.place, std::move(rule), std::move(message), std::move(help), std::move(subject)});
 }
 
 std::string OrchestrationMachine::barrier_name(uint32_t barrier) const {
@@ -283,5 +282,19 @@ std::string OrchestrationMachine::barrier_name(uint32_t barrier) const {
 std::string OrchestrationMachine::named_name(uint32_t object) {
   return "named barrier " + std::to_string(object % 16);
 }
+
+std::string OrchestrationMachine::memory_name(uint32_t footprint) const {
+  const Trace& t = program_->tables;
+  const Footprint& f = t.footprints[footprint];
+  if (f.space == Space::global)
+    return f.allocation < t.allocation_names.size() ? t.allocation_names[f.allocation] : std::string();
+  if (f.range_count == 0) return {};
+  const uint64_t at = t.ranges[f.first_range].begin;
+  for (const auto& [range, name] : t.shared_names)
+    if (range.begin <= at && at < range.end) return name;
+  return {};
+}
+
+std::string OrchestrationMachine::named_id(uint32_t object) { return "id" + std::to_string(object % 16); }
 
 }  // namespace turnstile

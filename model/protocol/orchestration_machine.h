@@ -10,6 +10,7 @@
 #include "model/orchestration.h"
 #include "model/protocol/async_groups.h"
 #include "model/protocol/cluster_barrier.h"
+#include "model/protocol/cta_lifetime.h"
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/named_barrier.h"
 #include "model/protocol/pool.h"
@@ -107,6 +108,7 @@ class OrchestrationMachine {
   void land_on_barrier(uint32_t op, const Event& event, Faults& faults);
   void note_barrier(Mbarrier::Outcome outcome, uint32_t barrier, const Event& event, Faults& faults);
   void complete_named(uint32_t named, const Event& event, Faults& faults);
+  void release_for_exited(uint32_t named, uint32_t leaving, const Event& event, Faults& faults);
   void release_seats();
   void leave(uint32_t strand, const Event& exit, Faults& faults);
   void end_strand(uint32_t strand, const Event& last, Faults& faults);
@@ -114,11 +116,14 @@ class OrchestrationMachine {
   void note_access(const Event& event, uint16_t cta, Faults& faults);
 
   /// A fault after which the state is not defined.
-  void stop(Faults& faults, const Event& event, std::string rule, std::string message, std::string help);
-  static void remark(Faults& faults, const Event& event, std::string rule, std::string message,
-                     std::string help);
+  void stop(Faults& faults, const Event& event, std::string rule, std::string subject, std::string message,
+            std::string help);
+  static void remark(Faults& faults, const Event& event, std::string rule, std::string subject,
+                     std::string message, std::string help);
   std::string barrier_name(uint32_t barrier) const;
   static std::string named_name(uint32_t object);
+  static std::string named_id(uint32_t object);
+  std::string memory_name(uint32_t footprint) const;
 
   const Orchestration* program_;
   std::shared_ptr<const OrchestrationPlan> plan_;
@@ -141,7 +146,7 @@ class OrchestrationMachine {
 
   // Follows from the above.
   uint32_t unended_ = 0;
-  std::vector<uint32_t> live_;  // by CTA: strands that have not ended
+  std::vector<CtaLifetime> ctas_;  // by CTA
   // For events only; not part of the state.
   std::vector<uint64_t> instance_;  // by strand: number of the named barrier instance it contributed to
 };

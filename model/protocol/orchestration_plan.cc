@@ -66,6 +66,7 @@ void OrchestrationPlan::plan_events(const Orchestration& program) {
   std::map<uint32_t, std::pair<std::vector<uint32_t>, uint32_t>> found;  // strands, largest count
   for (uint32_t s = 0; s < program.strands.size(); ++s)
     for (const Event& e : program.strands[s].events) {
+      exits_leave |= e.kind == EventKind::exit && e.count != 0;
       uses_cluster |= e.kind == EventKind::cluster_arrive || e.kind == EventKind::cluster_wait;
       uses_registers |= e.kind == EventKind::registers_release || e.kind == EventKind::registers_acquire;
       uses_tensor_memory |= e.kind == EventKind::tensor_alloc || e.kind == EventKind::tensor_dealloc ||

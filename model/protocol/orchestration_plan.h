@@ -58,6 +58,7 @@ struct OrchestrationPlan {
   uint32_t contributions = 0;  ///< of all named barriers together
   uint32_t ctas = 1;
   std::vector<uint32_t> strands_of_cta;  ///< how many
+  bool exits_leave = false;              ///< there are exits that barriers notice
   bool uses_cluster = false, uses_registers = false, uses_tensor_memory = false;
   std::vector<RegisterGroupInfo> register_groups;
   std::vector<uint32_t> register_group_of;  ///< by strand

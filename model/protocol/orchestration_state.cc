@@ -73,7 +73,7 @@ void OrchestrationMachine::save(std::vector<uint8_t>& bytes) const {
 void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
   BitReader r(bytes);
   unended_ = 0;
-  std::fill(live_.begin(), live_.end(), 0u);
+  for (CtaLifetime& c : ctas_) c.restore(0);
   for (uint32_t s = 0; s < pc_.size(); ++s) {
     pc_[s] = static_cast<uint32_t>(r.get(plan_->pc_bits[s]));
     passes_[s] = 0;
@@ -82,7 +82,7 @@ void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
     if (plan_->uses_cluster) seats_[s] = static_cast<ClusterBarrier::Seat>(r.get(2));
     if (strand_ended(s)) continue;
     ++unended_;
-    ++live_[cta_of(s)];
+    ctas_[cta_of(s)].restore(ctas_[cta_of(s)].live() + 1);
   }
   for (uint32_t i = 0; i < barriers_.size(); ++i) {
     const OrchestrationPlan::Barrier& p = plan_->barriers[i];

@@ -93,6 +93,7 @@ void OrchestrationMachine::take_strand(uint32_t strand, Event& event, Faults& fa
 
 void OrchestrationMachine::note_barrier(Mbarrier::Outcome outcome, uint32_t barrier, const Event& event,
                                         Faults& faults) {
+  if (broken_rule(outcome).empty()) return;
   const std::string name = barrier_name(barrier);
   const Mbarrier& b = barriers_[barrier];
   std::string message, help;
@@ -137,7 +138,7 @@ void OrchestrationMachine::note_barrier(Mbarrier::Outcome outcome, uint32_t barr
       help = "let the last arrival of a phase be a plain mbarrier.arrive";
       break;
   }
-  stop(faults, event, std::string(broken_rule(outcome)), std::move(message), std::move(help));
+  stop(faults, event, std::string(broken_rule(outcome)), name, std::move(message), std::move(help));
 }
 
 void OrchestrationMachine::step_mbarrier(uint32_t strand, Event& event, Faults& faults) {
@@ -146,13 +147,16 @@ void OrchestrationMachine::step_mbarrier(uint32_t strand, Event& event, Faults& 
   Mbarrier& b = barriers_[object];
   const bool remote = home != cta_of(strand);
   if (remote && (event.kind == EventKind::mbarrier_init || event.kind == EventKind::mbarrier_inval))
-    return stop(faults, event, "MB7", barrier_name(object) + " of another CTA is initialised or invalidated",
+    return stop(faults, event, "MB7", barrier_name(object),
+                barrier_name(object) + " of another CTA is initialised or invalidated",
                 "only a thread of its own CTA may do that");
   if (remote && event.kind == EventKind::mbarrier_wait)
-    return stop(faults, event, "MB8", "a wait on " + barrier_name(object) + ", which lies in another CTA",
+    return stop(faults, event, "MB8", barrier_name(object),
+                "a wait on " + barrier_name(object) + ", which lies in another CTA",
                 "arrive on a barrier of the CTA that waits");
   if (remote && dead(home))
-    return stop(faults, event, "D3", "an arrival on " + barrier_name(object) + " of a CTA that has exited",
+    return stop(faults, event, "D3", barrier_name(object),
+                "an arrival on " + barrier_name(object) + " of a CTA that has exited",
                 "let the CTA wait for all arrivals, or end with a cluster barrier");
   Mbarrier::Outcome outcome = Mbarrier::Outcome::ok;
   switch (event.kind) {
@@ -168,7 +172,7 @@ void OrchestrationMachine::step_mbarrier(uint32_t strand, Event& event, Faults& 
       break;
     case EventKind::mbarrier_arrive:
       if (event.has(Event::expects_bytes))
-        outcome = b.arrive_expect_tx(event.bytes);
+        outcome = b.arrive_expect_tx(event.bytes, event.has(Event::drops));
       else
         outcome = event.has(Event::drops) ? b.arrive_drop(event.count) : b.arrive(event.count);
       break;
@@ -179,8 +183,8 @@ void OrchestrationMachine::step_mbarrier(uint32_t strand, Event& event, Faults& 
       if (!b.valid())
         outcome = Mbarrier::Outcome::invalid_object;
       else if (event.count > 1)
-        return stop(faults, event, "W5", "a wait for parity " + std::to_string(event.count),
-                    "the parity is 0 or 1");
+        return stop(faults, event, "W5", barrier_name(object),
+                    "a wait for parity " + std::to_string(event.count), "the parity is 0 or 1");
       event.generation = b.generation();
       break;
   }
@@ -196,33 +200,41 @@ void OrchestrationMachine::step_named(uint32_t strand, Event& event, Faults& fau
     event.generation = instance_[strand];
     return;
   }
-  const std::string name = named_name(event.object);
   const auto seat = std::lower_bound(info.participants.begin(), info.participants.end(), strand);
   Contribution& own = contributions_[info.first + static_cast<size_t>(seat - info.participants.begin())];
   const bool waits = event.has(Event::waits);
   instance_[strand] = b.instance() + 1;
+  passes_[strand] = 0;
   const uint32_t arrived = b.arrived();
   switch (b.contribute(event.count, static_cast<uint32_t>(event.bytes))) {
+    // Q6: nothing says what becomes of a contribution that does not fit. Seen is a hang: it counts for
+    // nothing, and who waits with it waits for ever.
     case NamedBarrier::Outcome::count_mismatch:
-      return stop(faults, event, "NX1",
-                  name + ": " + std::to_string(event.count) + " threads here, the first to come said " +
-                      std::to_string(b.expected()),
-                  "use one thread count for all that meet at a barrier");
+      return remark(faults, event, "NX1", named_id(event.object),
+                    named_name(event.object) + ": " + std::to_string(event.count) +
+                        " threads here, the first to come said " + std::to_string(b.expected()),
+                    "use one thread count for all that meet at a barrier");
     case NamedBarrier::Outcome::over_arrival:
-      return stop(faults, event, "NX3", name + ": more threads arrive than the count that it was given",
-                  "count every warp that arrives, or use another id");
+      return remark(faults, event, "NX3", named_id(event.object),
+                    named_name(event.object) + ": more threads arrive than the count that it was given",
+                    "count every warp that arrives, or use another id");
     case NamedBarrier::Outcome::bad_count:
-      return stop(faults, event, "N1", name + ": a thread count that is no positive multiple of 32",
+      return stop(faults, event, "N1", named_id(event.object),
+                  named_name(event.object) + ": a thread count that is no positive multiple of 32",
                   "count whole warps");
     case NamedBarrier::Outcome::ok:
     case NamedBarrier::Outcome::completed:
       break;
   }
   if (own.add(waits) == Contribution::Misuse::twice)
-    remark(faults, event, "N7", "the same warps contribute twice to one instance of " + name,
+    remark(faults, event, "N7", named_id(event.object),
+           "the same warps contribute twice to one instance of " + named_name(event.object),
            "wait for the instance before contributing to the next");
-  if (waits) passes_[strand] = 0;
-  if (b.arrived() > arrived) return;  // still open
+  if (b.arrived() > arrived) {  // still open
+    if (plan_->exits_leave) release_for_exited(n, OrchestrationPlan::none, event, faults);
+    if (waits && b.arrived() == 0) passes_[strand] = 1;
+    return;
+  }
   if (waits) passes_[strand] = 1;
   complete_named(n, event, faults);
 }
@@ -242,7 +254,7 @@ void OrchestrationMachine::complete_named(uint32_t named, const Event& event, Fa
     c.clear();
   }
   if (!waited)
-    remark(faults, event, "C4",
+    remark(faults, event, "C4", named_id(info.object),
            named_name(info.object) + " completes by arrivals only: nobody waits in this instance",
            "one side must bar.sync");
 }
@@ -255,10 +267,10 @@ void OrchestrationMachine::step_cluster(uint32_t strand, Event& event, Faults& f
   }
   switch (cluster_.arrive(seats_[strand], event.count)) {
     case ClusterBarrier::Outcome::arrived_already:
-      return stop(faults, event, "C1", "a second arrival at the cluster barrier before it completes",
-                  "wait between two arrivals");
+      return stop(faults, event, "C1", "cluster barrier",
+                  "a second arrival at the cluster barrier before it completes", "wait between two arrivals");
     case ClusterBarrier::Outcome::over_arrival:
-      return stop(faults, event, "C1", "more arrivals at the cluster barrier than members",
+      return stop(faults, event, "C1", "cluster barrier", "more arrivals at the cluster barrier than members",
                   "every thread of the cluster arrives once");
     case ClusterBarrier::Outcome::ok:
       seats_[strand] = ClusterBarrier::Seat::arrived;
@@ -283,7 +295,7 @@ void OrchestrationMachine::step_registers(uint32_t strand, const Event& event, F
   const bool takes = event.kind == EventKind::registers_acquire;
   if (takes ? !RegisterGroup::legal_acquire(event.bytes, event.count)
             : !RegisterGroup::legal_release(event.bytes, event.count))
-    return stop(faults, event, "RG2",
+    return stop(faults, event, "RG2", "registers",
                 "setmaxnreg for " + std::to_string(event.count) + " registers by a warp that owns " +
                     std::to_string(event.bytes),
                 "inc only upwards, dec only downwards");
@@ -327,18 +339,18 @@ void OrchestrationMachine::step_tensor(uint32_t strand, const Event& event, Faul
   } else if (event.kind == EventKind::tensor_alloc) {
     outcome = m.allocate(static_cast<uint32_t>(event.generation), event.count, group);
     if (group == 2 && !started(peer))
-      remark(faults, event, "TC9",
+      remark(faults, event, "TC9", "tensor memory",
              "tensor memory is allocated for a pair of CTAs, one of which may not run yet",
              "cluster barrier before tcgen05.alloc.cta_group::2");
   } else {
     outcome = m.free(static_cast<uint32_t>(event.generation), event.count, group);
     if (group == 2 && peer < tensor_memory_.size() && tensor_memory_[peer].paired() < m.paired())
-      remark(faults, event, "TC10",
+      remark(faults, event, "TC10", "tensor memory",
              "tensor memory of a pair of CTAs is freed before the allocation of the peer is done",
              "cluster barrier between the last allocation and the first tcgen05.dealloc");
   }
   if (const std::string_view rule = broken_rule(outcome); !rule.empty())
-    stop(faults, event, std::string(rule),
+    stop(faults, event, std::string(rule), "tensor memory",
          "a tensor memory operation on " + std::to_string(event.count) + " columns that is not allowed here",
          "allocate powers of two from 32 to 512, not increasing, before relinquishing; free what was "
          "allocated");

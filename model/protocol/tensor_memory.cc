@@ -21,7 +21,9 @@ TensorMemory::Outcome TensorMemory::allocate(uint32_t first, uint32_t count, uin
 }
 
 TensorMemory::Outcome TensorMemory::free(uint32_t first, uint32_t count, uint32_t cta_group) {
-  const auto at = std::find(allocations_.begin(), allocations_.end(), Allocation{first, count});
+  const auto at = std::find_if(allocations_.begin(), allocations_.end(), [&](const Allocation& a) {
+    return (a.first == first || first == any_column) && a.count == count;
+  });
   if (at == allocations_.end()) return Outcome::not_allocated;
   if (cta_group_ != cta_group) return Outcome::mixed_groups;
   allocations_.erase(at);

@@ -14,6 +14,9 @@ namespace turnstile {
 class TensorMemory {
  public:
   static constexpr uint32_t columns = 512;  // TC1
+  /// First column of a dealloc that does not say which of several equal allocations it frees (a text in which
+  /// one agent frees what another one allocated).
+  static constexpr uint32_t any_column = 0xffffffff;
 
   enum class Outcome : uint8_t {
     ok,
