@@ -59,7 +59,7 @@ bool Mbarrier::pending_count(const State& state, uint32_t& count) {  // semantic
   return state.no_complete;
 }
 
-Mbarrier::Outcome Mbarrier::expect_tx(uint64_t bytes) {
+Mbarrier::Outcome Mbarrier::announce(uint64_t bytes) {
   if (!valid_) return Outcome::invalid_object;
   if (bytes > static_cast<uint64_t>(max_tx) || tx_ + static_cast<int64_t>(bytes) > max_tx)
     return Outcome::tx_overflow;
@@ -67,10 +67,15 @@ Mbarrier::Outcome Mbarrier::expect_tx(uint64_t bytes) {
   return Outcome::ok;
 }
 
-Mbarrier::Outcome Mbarrier::arrive_expect_tx(uint64_t bytes) {
+Mbarrier::Outcome Mbarrier::expect_tx(uint64_t bytes) {  // Q19
+  const Outcome outcome = announce(bytes);
+  return outcome == Outcome::ok ? settle() : outcome;
+}
+
+Mbarrier::Outcome Mbarrier::arrive_expect_tx(uint64_t bytes, bool drops) {
   const Mbarrier before = *this;
-  Outcome outcome = expect_tx(bytes);
-  if (outcome == Outcome::ok) outcome = arrive(1);
+  Outcome outcome = announce(bytes);
+  if (outcome == Outcome::ok) outcome = drops ? arrive_drop(1) : arrive(1);
   if (!broken_rule(outcome).empty()) *this = before;
   return outcome;
 }

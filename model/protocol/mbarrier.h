@@ -47,8 +47,12 @@ class Mbarrier {
   Outcome arrive(uint32_t count);              // MB15
   Outcome arrive_drop(uint32_t count);         // MB21: later phases expect `count` fewer
   Outcome arrive_no_complete(uint32_t count);  // MB22
-  Outcome expect_tx(uint64_t bytes);           // no completion step: semantics.md 2.4, Q19
-  Outcome arrive_expect_tx(uint64_t bytes);    // expect, then one arrival, as one step
+  /// Completes the phase when nothing is pending and the bytes are balanced again. The documents give an
+  /// expect no completion step (Q19); the H200 takes it (probe P15).
+  Outcome expect_tx(uint64_t bytes);
+  /// Expect, then one arrival (which with `drops` leaves the later phases), as one step: the expect alone
+  /// completes nothing, so that without a pending arrival this is one too many (MB15).
+  Outcome arrive_expect_tx(uint64_t bytes, bool drops = false);
   Outcome complete_tx(uint64_t bytes);
   /// What cp.async.mbarrier.arrive (without .noinc) does when it is executed; the arrival that it announces
   /// comes later (MB20, semantics.md 2.4).
@@ -74,6 +78,7 @@ class Mbarrier {
   void restore(bool valid, uint32_t expected, uint32_t pending, int64_t tx, uint64_t generation);
 
  private:
+  Outcome announce(uint64_t bytes);
   Outcome settle();
 
   bool valid_ = false;
