@@ -7,11 +7,15 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <memory>
 
+#include "cli/check_mimw_verb.h"
 #include "cli/corpus.h"
+#include "cli/mimw_corpus.h"
 #include "cli/render_corpus.h"
 #include "cli/render_json.h"
+#include "cli/render_mimw.h"
 #include "cli/verbs.h"
 
 namespace turnstile::cli {
@@ -29,7 +33,43 @@ Exit fail_with(const CorpusArguments& arguments, const Terminal& terminal, const
   return Exit::unusable;
 }
 
+/// The table of all .mimw texts below a directory.
+Exit run_cases(const CorpusArguments& arguments, const Terminal& terminal) {
+  const Result<std::vector<std::string>> files = mimw_files(arguments.file);
+  if (!files) return fail_with(arguments, terminal, files.error());
+  std::vector<CorpusLine> lines;
+  size_t done = 0;
+  if (!arguments.json) terminal.print(render_case_head());
+  for (const std::string& file : *files) {
+    if (interrupted()) break;
+    terminal.progress(fmt::format("  {} of {} texts", done++, files->size()));
+    const Result<MimwProgram> program = read_mimw(file);
+    if (!program) return fail_with(arguments, terminal, program.error());
+    Result<std::vector<CorpusLine>> more = judge_mimw(*program);
+    if (interrupted()) break;
+    if (!more) return fail_with(arguments, terminal, more.error());
+    for (CorpusLine& line : *more) {
+      if (!arguments.json) terminal.print(render_case_row(line, terminal.out()));
+      lines.push_back(std::move(line));
+    }
+  }
+  Exit exit = Exit::clean;
+  for (const CorpusLine& line : lines)
+    if (!line.right) exit = Exit::findings;
+  if (interrupted()) exit = worst(exit, Exit::inconclusive);
+  if (arguments.json) {
+    terminal.print(json_of_cases(arguments.file, lines, exit));
+    return exit;
+  }
+  terminal.print("\n" + render_case_summary(lines, terminal.out()));
+  if (interrupted()) terminal.print("stopped by the user before the end of the table\n");
+  return exit;
+}
+
 Exit run_corpus(const CorpusArguments& arguments, const Terminal& terminal) {
+  std::error_code ignored;
+  if (is_mimw(arguments.file) || std::filesystem::is_directory(arguments.file, ignored))
+    return run_cases(arguments, terminal);
   const Result<golden::Expectations> table = golden::read_expectations(arguments.file);
   if (!table) return fail_with(arguments, terminal, table.error());
   const auto print = [&](const std::string& text) {
@@ -71,7 +111,8 @@ constexpr const char* examples = R"(Examples:
       Checks each faulty variant of the kernel (mutants/NAME.ptx beside the table) in the launches given
       for it, and the kernel itself in those that must be clean. The first error must have the class and
       name the source line that the table says.
-  turnstile corpus mutants.toml --json
+  turnstile corpus tests/corpus
+      Checks every variant of every .mimw text below a directory and compares with its verdict lines.
 
 Exit codes: 0 all as the table says, 1 something is not, 2 usage or unreadable input, 3 interrupted.)";
 
@@ -80,7 +121,9 @@ Exit codes: 0 all as the table says, 1 something is not, 2 usage or unreadable i
 void add_corpus(CLI::App& app, const Terminal& terminal, Exit& exit) {
   CLI::App* verb = app.add_subcommand("corpus", "Hold check to a table of kernels with known faults");
   const auto arguments = std::make_shared<CorpusArguments>();
-  verb->add_option("TABLE", arguments->file, "Table of what must be found (TOML)")->required();
+  verb->add_option("TABLE", arguments->file,
+                   "Table of what must be found (TOML), or a directory of .mimw texts")
+      ->required();
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
   verb->footer(examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_corpus(*arguments, terminal); });

@@ -62,12 +62,22 @@ Json diagnostic_json(const Diagnostic& d, SourceText& source) {
           {"occurrences", d.occurrences}};
 }
 
-Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
-  const Report& report = outcome.report;
+Json findings_json(const Report& report, SourceText& source) {
   Json findings = Json::array();
   for (const Diagnostic& d : report.diagnostics) findings.push_back(diagnostic_json(d, source));
+  return findings;
+}
+
+Json reasons_json(const Report& report, SourceText& source) {
   Json reasons = Json::array();
   for (const Note& n : report.inconclusive) reasons.push_back(note_json(n, source));
+  return reasons;
+}
+
+Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
+  const Report& report = outcome.report;
+  const Json findings = findings_json(report, source);
+  const Json reasons = reasons_json(report, source);
   return {{"launch", launch_json(outcome.launch)},
           {"verdict", verdict_name(report.verdict)},
           {"guarantee", report.verdict == Verdict::clean ? report.guarantee : ""},
@@ -220,6 +230,51 @@ std::string json_of_corpus(const golden::Expectations& table, const std::vector<
     json["name"] = table.clean[i].name;
     document["clean"].push_back(std::move(json));
   }
+  return finished(document);
+}
+
+std::string json_of_mimw(const MimwProgram& program, const std::vector<MimwOutcome>& outcomes,
+                         SourceText& source, Exit exit) {
+  Json document = head("check", exit);
+  document["file"] = program.file;
+  document["name"] = program.name;
+  document["variants"] = Json::array();
+  for (const MimwOutcome& outcome : outcomes) {
+    const Report& report = outcome.report;
+    Json values = Json::object();
+    for (const auto& [name, value] : outcome.values) values[name] = value;
+    document["variants"].push_back({{"variant", outcome.variant},
+                                    {"values", values},
+                                    {"verdict", verdict_name(report.verdict)},
+                                    {"guarantee", report.verdict == Verdict::clean ? report.guarantee : ""},
+                                    {"engine", report.engine},
+                                    {"findings", findings_json(report, source)},
+                                    {"inconclusive", reasons_json(report, source)},
+                                    {"not_examined", report.not_examined},
+                                    {"agents", report.agents},
+                                    {"mbarriers", report.barriers},
+                                    {"phases", report.phases},
+                                    {"events", report.events},
+                                    {"accesses", report.accesses},
+                                    {"seconds", outcome.seconds}});
+  }
+  return finished(document);
+}
+
+std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>& lines, Exit exit) {
+  Json document = head("corpus", exit);
+  document["file"] = path;
+  document["cases"] = Json::array();
+  for (const CorpusLine& line : lines)
+    document["cases"].push_back({{"file", line.file},
+                                 {"name", line.name},
+                                 {"variant", line.variant},
+                                 {"expected", line.expected},
+                                 {"got", line.got},
+                                 {"right", line.right},
+                                 {"missing", line.missing},
+                                 {"choices", line.choices},
+                                 {"seconds", line.seconds}});
   return finished(document);
 }
 

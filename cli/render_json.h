@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "cli/check_launch.h"
+#include "cli/check_mimw.h"
 #include "cli/corpus.h"
 #include "cli/golden_rows.h"
+#include "cli/mimw_corpus.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
 #include "golden/batch.h"
@@ -23,6 +25,9 @@ std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>
 std::string json_of_batch(const golden::RowQuestion& question, const golden::RowAnswer& answer, Exit exit);
 std::string json_of_corpus(const golden::Expectations& table, const std::vector<MutantAnswer>& mutants,
                            const std::vector<CorpusAnswer>& clean, Exit exit);
+std::string json_of_mimw(const MimwProgram& program, const std::vector<MimwOutcome>& outcomes,
+                         SourceText& source, Exit exit);
+std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>& lines, Exit exit);
 std::string json_of_error(const std::string& verb, const Error& error);
 
 }  // namespace turnstile::cli

@@ -49,9 +49,9 @@ class AsyncGroups {
   /// Those of the same queue that were issued before `op`.
   std::span<const Operation> before(uint32_t op) const;
 
-  void restore(std::span<const Operation> operations) {
-    operations_.assign(operations.begin(), operations.end());
-  }
+  /// Puts a state back that was read from all(), one operation after the other.
+  void clear() { operations_.clear(); }
+  void restore(const Operation& operation) { operations_.push_back(operation); }
 
  private:
   std::vector<Operation> operations_;  ///< by queue; inside a queue by issue or by number

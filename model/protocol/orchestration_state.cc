@@ -110,14 +110,15 @@ void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
     const auto members = static_cast<uint32_t>(r.get_small());
     cluster_.restore(members, static_cast<uint32_t>(r.get_small()), 0);
   }
-  std::vector<AsyncGroups::Operation> flights(r.get_small());
-  for (AsyncGroups::Operation& o : flights) {
+  flights_.clear();
+  for (uint64_t left = r.get_small(); left > 0; --left) {
+    AsyncGroups::Operation o;
     o.op = static_cast<uint32_t>(r.get(plan_->op_bits));
     o.phase = static_cast<uint32_t>(r.get(plan_->phase_bits));
     o.queue = program_->tables.ops[o.op].queue;
     o.group = program_->tables.ops[o.op].group;
+    flights_.restore(o);
   }
-  flights_.restore(flights);
   for (Signal& s : signals_) s.restore(r.get_signed(), 0);
   for (Pool& p : pools_) p.restore(r.get_signed());
   if (plan_->uses_registers) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/render_mimw.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/render_text.h"
+
+namespace turnstile::cli {
+
+namespace {
+
+std::string painted_verdict(const Report& report, const std::string& text, const Style& style) {
+  switch (report.verdict) {
+    case Verdict::clean:
+      return style.good(text);
+    case Verdict::finding:
+      return style.error(text);
+    case Verdict::inconclusive:
+      return style.warning(text);
+  }
+  return text;
+}
+
+std::string verdict_word(const Report& report) {
+  return report.verdict == Verdict::finding ? findings_text(report)
+                                            : std::string(verdict_name(report.verdict));
+}
+
+/// Padded by hand because colours have no width; a long text keeps one blank.
+std::string padded(const std::string& text, size_t width) {
+  return text + std::string(text.size() < width ? width - text.size() : 1, ' ');
+}
+
+}  // namespace
+
+std::string values_text(const std::map<std::string, int64_t>& values) {
+  std::string text;
+  for (const auto& [name, value] : values)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", printable(name), value);
+  return text;
+}
+
+std::string render_mimw(const MimwProgram& program, const MimwOutcome& outcome, SourceText& source,
+                        const Style& style, bool quiet) {
+  const Report& report = outcome.report;
+  std::string out;
+  if (!quiet) {
+    const std::string name = printable(program.name);
+    const std::string rest =
+        fmt::format("  variant {}  {}, {}   {}", printable(outcome.variant), counted(report.agents, "agent"),
+                    counted(report.barriers, "mbarrier"), values_text(outcome.values));
+    out += style.strong(name) + wrapped(name, "  ", rest).substr(name.size());
+  }
+  for (const Diagnostic& d : report.diagnostics) {
+    if (quiet && d.severity == Severity::lint) continue;
+    out += render_diagnostic(d, source, style) + "\n";
+  }
+  for (const Note& reason : report.inconclusive)
+    out += render_inconclusive(reason, source, style) + (quiet ? "" : "\n");
+  if (quiet) return out;
+  const std::string word = verdict_word(report);
+  std::string rest;
+  if (report.verdict == Verdict::clean) rest = fmt::format(": {}", report.guarantee);
+  if (report.verdict == Verdict::inconclusive)
+    rest = fmt::format(": {} above", counted(report.inconclusive.size(), "reason"));
+  return out + painted_verdict(report, word, style) +
+         spread(word + rest, seconds_text(outcome.seconds)).substr(word.size()) + "\n";
+}
+
+std::string render_mimw_row(const MimwOutcome& outcome, const Style& style) {
+  const std::string values = values_text(outcome.values);
+  const std::string label =
+      values.empty() ? printable(outcome.variant) : fmt::format("{}  {}", printable(outcome.variant), values);
+  const std::string head = fmt::format("  {:<32} ", label);
+  const std::string word = verdict_word(outcome.report);
+  return head + painted_verdict(outcome.report, word, style) +
+         spread(head + word, seconds_text(outcome.seconds)).substr(head.size() + word.size()) + "\n";
+}
+
+std::string render_case_head() {
+  return "  " + padded("case", 9) + padded("variant", 10) + padded("expected", 38) + "got\n";
+}
+
+std::string render_case_row(const CorpusLine& line, const Style& style) {
+  const std::string head = "  " + padded(printable(line.name), 9) + padded(printable(line.variant), 10) +
+                           padded(printable(line.expected), 38);
+  const std::string got = printable(line.got);
+  std::string out = head + (line.right ? style.good(got) : style.error(got)) + "\n";
+  if (!line.right)
+    out += wrapped("      wrong: ", "             ",
+                   fmt::format("{} {}", line.expected == "safe" ? "must be clean;" : "not found:",
+                               printable(line.missing)));
+  return out;
+}
+
+std::string render_case_summary(const std::vector<CorpusLine>& lines, const Style& style) {
+  const auto right = static_cast<uint64_t>(
+      std::count_if(lines.begin(), lines.end(), [](const CorpusLine& l) { return l.right; }));
+  double seconds = 0;
+  for (const CorpusLine& l : lines) seconds += l.seconds;
+  const std::string text = fmt::format("{} of {} right", grouped(right), counted(lines.size(), "variant"));
+  return (right == lines.size() ? style.good(text) : style.error(text)) +
+         spread(text, seconds_text(seconds)).substr(text.size()) + "\n";
+}
+
+}  // namespace turnstile::cli
