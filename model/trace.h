@@ -140,7 +140,7 @@ enum class EventKind : uint8_t {
   mbarrier_wait,  ///< a wait that passed: object = barrier, count = parity, generation = completions so far
                   ///< (c of ALG-D1); flag acquire
   named_barrier_arrive,  ///< object = cta * 16 + id, count = threads expected, bytes = threads contributed;
-                         ///< flag waits for bar.sync
+                         ///< flag waits for bar.sync, whole_cta if the instruction names no thread count
   named_barrier_pass,    ///< a bar.sync that passed: object, generation = completed instance (from 1)
   fence_proxy_async,     ///< flags shared_space, global_space
   fence,  ///< generic memory fence: scope, flags fence_release, fence_acquire, fence_sequential (M7, M8, M13);
@@ -190,6 +190,7 @@ struct Event {
     drops = 4,          // mbarrier_arrive: arrive_drop, later phases expect `count` fewer
     acquire = 1,        // mbarrier_wait, cluster_wait, signal_wait
     waits = 1,          // named_barrier_arrive
+    whole_cta = 2,      // named_barrier_arrive: threads that exit need not come (N8)
     shared_space = 1,   // fence_proxy_async
     global_space = 2,   // fence_proxy_async
     read_only = 1,      // group_wait

@@ -3,10 +3,11 @@
 
 namespace turnstile {
 
-NamedBarrier::Outcome NamedBarrier::contribute(uint32_t expected, uint32_t threads) {
+NamedBarrier::Outcome NamedBarrier::contribute(uint32_t expected, uint32_t threads, bool whole_cta) {
   if (expected == 0 || expected % 32 != 0) return Outcome::bad_count;
   if (arrived_ != 0 && expected != expected_) return Outcome::count_mismatch;
   if (threads > expected - arrived_) return Outcome::over_arrival;
+  whole_cta_ = whole_cta && (arrived_ == 0 || whole_cta_);
   expected_ = expected;
   arrived_ += threads;
   if (arrived_ != expected_) return Outcome::ok;
@@ -22,7 +23,8 @@ bool NamedBarrier::release() {
   return true;
 }
 
-void NamedBarrier::restore(uint32_t expected, uint32_t arrived, uint64_t instance) {
+void NamedBarrier::restore(uint32_t expected, uint32_t arrived, uint64_t instance, bool whole_cta) {
+  whole_cta_ = whole_cta;
   expected_ = expected;
   arrived_ = arrived;
   instance_ = instance;

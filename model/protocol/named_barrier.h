@@ -18,21 +18,26 @@ class NamedBarrier {
     bad_count,       ///< N1: zero or not a multiple of 32
   };
 
-  /// `expected`: thread count named by the instruction; `threads`: 32 for a full warp.
-  Outcome contribute(uint32_t expected, uint32_t threads);
+  /// `expected`: thread count named by the instruction, or all threads of the CTA if it names none
+  /// (`whole_cta`); `threads`: 32 for a full warp.
+  Outcome contribute(uint32_t expected, uint32_t threads, bool whole_cta = false);
 
   /// N8: the open instance waits for exited threads only, and completes without them. False: nothing is
   /// open.
   bool release();
+  /// May exits release the open instance? Only if no contributor named a count: bar.sync with a count waits
+  /// for that many threads whoever exits, also when it is the count of the CTA (H200, probe P8).
+  bool releasable() const { return arrived_ != 0 && whole_cta_; }
 
   uint64_t instance() const { return instance_; }  ///< completed so far
   uint32_t arrived() const { return arrived_; }    ///< threads, in the open instance
   uint32_t expected() const { return expected_; }  ///< 0 while the open instance has no contributor
 
   /// Puts a state back that was read from the accessors.
-  void restore(uint32_t expected, uint32_t arrived, uint64_t instance);
+  void restore(uint32_t expected, uint32_t arrived, uint64_t instance, bool whole_cta = false);
 
  private:
+  bool whole_cta_ = false;  ///< no contributor of the open instance named a count
   uint32_t expected_ = 0;
   uint32_t arrived_ = 0;
   uint64_t instance_ = 0;

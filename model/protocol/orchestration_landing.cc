@@ -89,22 +89,29 @@ void OrchestrationMachine::note_access(const Event& event, uint16_t cta, Faults&
 // does not (it stands for "goes on with something else").
 void OrchestrationMachine::leave(uint32_t strand, const Event& exit, Faults& faults) {
   if (exit.count == 0) return;
-  if (cluster_.leave(exit.count, seats_[strand] == ClusterBarrier::Seat::arrived)) release_seats();  // C5
+  if (clusters_[cluster_of(strand)].leave(exit.count, seats_[strand] == ClusterBarrier::Seat::arrived))
+    release_seats(cluster_of(strand));  // C5
   seats_[strand] = ClusterBarrier::Seat::out;
   for (uint32_t n = 0; n < named_.size(); ++n)
     if (plan_->named[n].object / 16 == cta_of(strand)) release_for_exited(n, strand, exit, faults);
 }
 
-// N8: a barrier that waits only for threads that have exited is released. `leaving` is about to.
+// N8: a barrier without a thread count that waits only for threads that have exited is released. `leaving` is
+// about to.
 void OrchestrationMachine::release_for_exited(uint32_t named, uint32_t leaving, const Event& event,
                                               Faults& faults) {
+  if (!named_[named].releasable()) return;
   const OrchestrationPlan::Named& info = plan_->named[named];
   const uint32_t cta = info.object / 16;
   for (uint32_t s = 0; s < pc_.size(); ++s) {
     if (s == leaving || cta_of(s) != cta) continue;
-    if (strand_ended(s)) {
-      const std::vector<Event>& events = program_->strands[s].events;
-      if (!events.empty() && events.back().kind == EventKind::exit && events.back().count != 0) continue;
+    const std::vector<Event>& events = program_->strands[s].events;
+    if (has_next(s)) {
+      if (at(s).kind == EventKind::fork && at(s).object == s) continue;  // not there: its lanes are elsewhere
+    } else if (!events.empty()) {
+      const Event& last = events.back();
+      if (last.kind == EventKind::exit && last.count != 0) continue;
+      if (last.kind == EventKind::join && last.object == s) continue;
     }
     const auto seat = std::lower_bound(info.participants.begin(), info.participants.end(), s);
     if (seat == info.participants.end() || *seat != s) return;

@@ -21,7 +21,7 @@ OrchestrationMachine::OrchestrationMachine(const Orchestration& program)
       barriers_(program.tables.barriers.size()),
       named_(plan_->named.size()),
       contributions_(plan_->contributions),
-      cluster_(program.tables.cluster_barrier_count),
+      clusters_(std::max(1u, program.tables.clusters), ClusterBarrier(program.tables.cluster_barrier_count)),
       registers_(plan_->ctas),
       register_groups_(plan_->register_groups.size()),
       tensor_memory_(plan_->uses_tensor_memory ? plan_->ctas : 0),
@@ -42,6 +42,11 @@ OrchestrationMachine::OrchestrationMachine(const Orchestration& program)
 
 bool OrchestrationMachine::strand_ended(uint32_t strand) const {
   return !has_next(strand) && program_->strands[strand].whole;
+}
+
+uint32_t OrchestrationMachine::cluster_of(uint32_t strand) const {
+  const uint32_t cluster = cta_of(strand) / std::max(1u, program_->tables.cluster_ctas);
+  return std::min(cluster, static_cast<uint32_t>(clusters_.size() - 1));
 }
 
 bool OrchestrationMachine::dead(uint32_t cta) const { return cta < ctas_.size() && ctas_[cta].exited(); }

@@ -86,6 +86,7 @@ class OrchestrationMachine {
 
   const Event& at(uint32_t strand) const { return (*program_).strands[strand].events[pc_[strand]]; }
   bool has_next(uint32_t strand) const { return pc_[strand] < (*program_).strands[strand].events.size(); }
+  uint32_t cluster_of(uint32_t strand) const;
   uint16_t cta_of(uint32_t strand) const { return program_->tables.agents[strand].cta; }
   bool dead(uint32_t cta) const;
   bool started(uint32_t cta) const;
@@ -109,7 +110,7 @@ class OrchestrationMachine {
   void note_barrier(Mbarrier::Outcome outcome, uint32_t barrier, const Event& event, Faults& faults);
   void complete_named(uint32_t named, const Event& event, Faults& faults);
   void release_for_exited(uint32_t named, uint32_t leaving, const Event& event, Faults& faults);
-  void release_seats();
+  void release_seats(uint32_t cluster);
   void leave(uint32_t strand, const Event& exit, Faults& faults);
   void end_strand(uint32_t strand, const Event& last, Faults& faults);
   void end_cta(uint32_t cta, const Event& last, Faults& faults);
@@ -135,7 +136,7 @@ class OrchestrationMachine {
   std::vector<Mbarrier> barriers_;
   std::vector<NamedBarrier> named_;          // by index in the plan
   std::vector<Contribution> contributions_;  // of named barriers, by participant
-  ClusterBarrier cluster_;
+  std::vector<ClusterBarrier> clusters_;
   AsyncGroups flights_;
   std::vector<Signal> signals_;
   std::vector<Pool> pools_;

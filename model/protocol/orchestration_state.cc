@@ -33,11 +33,14 @@ void OrchestrationMachine::save(std::vector<uint8_t>& bytes) const {
     w.put(named_[n].arrived(), p.count_bits);
     if (named_[n].arrived() == 0) continue;
     w.put(named_[n].expected(), p.count_bits);
+    if (plan_->exits_leave) w.put(named_[n].releasable() ? 1 : 0, 1);
     for (uint32_t i = 0; i < p.participants.size(); ++i) w.put(contributions_[p.first + i].bits(), 2);
   }
   if (plan_->uses_cluster) {
-    w.put_small(cluster_.members());
-    w.put_small(cluster_.arrived());
+    for (const ClusterBarrier& c : clusters_) {
+      w.put_small(c.members());
+      w.put_small(c.arrived());
+    }
   }
   w.put_small(flights_.all().size());
   for (const AsyncGroups::Operation& o : flights_.all()) {
@@ -102,13 +105,16 @@ void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
     const OrchestrationPlan::Named& p = plan_->named[n];
     const auto arrived = static_cast<uint32_t>(r.get(p.count_bits));
     const auto expected = arrived == 0 ? 0 : static_cast<uint32_t>(r.get(p.count_bits));
-    named_[n].restore(expected, arrived, 0);
+    const bool whole_cta = arrived != 0 && plan_->exits_leave && r.get(1) != 0;
+    named_[n].restore(expected, arrived, 0, whole_cta);
     for (uint32_t i = 0; i < p.participants.size(); ++i)
       contributions_[p.first + i].restore(arrived == 0 ? 0 : static_cast<uint8_t>(r.get(2)));
   }
   if (plan_->uses_cluster) {
-    const auto members = static_cast<uint32_t>(r.get_small());
-    cluster_.restore(members, static_cast<uint32_t>(r.get_small()), 0);
+    for (ClusterBarrier& c : clusters_) {
+      const auto members = static_cast<uint32_t>(r.get_small());
+      c.restore(members, static_cast<uint32_t>(r.get_small()), 0);
+    }
   }
   flights_.clear();
   for (uint64_t left = r.get_small(); left > 0; --left) {

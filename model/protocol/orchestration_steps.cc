@@ -18,8 +18,10 @@ void OrchestrationMachine::take_strand(uint32_t strand, Event& event, Faults& fa
   switch (event.kind) {
     case EventKind::fork:
       if (has_next(event.object) && at(event.object).kind == EventKind::fork &&
-          at(event.object).object == event.object)
+          at(event.object).object == event.object) {
+        seats_[event.object] = seats_[strand];  // C2: the lanes of both have arrived, or have not
         if (++pc_[event.object]; !has_next(event.object)) end_strand(event.object, event, faults);
+      }
       break;
     case EventKind::join:
       if (++pc_[event.object]; !has_next(event.object)) end_strand(event.object, event, faults);
@@ -206,9 +208,9 @@ void OrchestrationMachine::step_named(uint32_t strand, Event& event, Faults& fau
   instance_[strand] = b.instance() + 1;
   passes_[strand] = 0;
   const uint32_t arrived = b.arrived();
-  switch (b.contribute(event.count, static_cast<uint32_t>(event.bytes))) {
-    // Q6: nothing says what becomes of a contribution that does not fit. Seen is a hang: it counts for
-    // nothing, and who waits with it waits for ever.
+  switch (b.contribute(event.count, static_cast<uint32_t>(event.bytes), event.has(Event::whole_cta))) {
+    // Q6: nothing says what becomes of a contribution that does not fit. The H200 stops with an illegal
+    // instruction (P8); here it counts for nothing, and who waits with it waits for ever.
     case NamedBarrier::Outcome::count_mismatch:
       return remark(faults, event, "NX1", named_id(event.object),
                     named_name(event.object) + ": " + std::to_string(event.count) +
@@ -262,10 +264,10 @@ void OrchestrationMachine::complete_named(uint32_t named, const Event& event, Fa
 void OrchestrationMachine::step_cluster(uint32_t strand, Event& event, Faults& faults) {
   if (event.kind == EventKind::cluster_wait) {
     seats_[strand] = ClusterBarrier::Seat::out;
-    event.generation = cluster_.generation();
+    event.generation = clusters_[cluster_of(strand)].generation();
     return;
   }
-  switch (cluster_.arrive(seats_[strand], event.count)) {
+  switch (clusters_[cluster_of(strand)].arrive(seats_[strand], event.count)) {
     case ClusterBarrier::Outcome::arrived_already:
       return stop(faults, event, "C1", "cluster barrier",
                   "a second arrival at the cluster barrier before it completes", "wait between two arrivals");
@@ -277,14 +279,15 @@ void OrchestrationMachine::step_cluster(uint32_t strand, Event& event, Faults& f
       return;
     case ClusterBarrier::Outcome::completed:
       seats_[strand] = ClusterBarrier::Seat::arrived;
-      release_seats();
+      release_seats(cluster_of(strand));
       return;
   }
 }
 
-void OrchestrationMachine::release_seats() {
-  for (ClusterBarrier::Seat& s : seats_)
-    if (s == ClusterBarrier::Seat::arrived) s = ClusterBarrier::Seat::released;
+void OrchestrationMachine::release_seats(uint32_t cluster) {
+  for (uint32_t s = 0; s < seats_.size(); ++s)
+    if (seats_[s] == ClusterBarrier::Seat::arrived && cluster_of(s) == cluster)
+      seats_[s] = ClusterBarrier::Seat::released;
 }
 
 void OrchestrationMachine::step_registers(uint32_t strand, const Event& event, Faults& faults) {

@@ -88,12 +88,23 @@ TEST_CASE("N3: a waiter that was released goes on however often the barrier comp
   CHECK_FALSE(can_deadlock(o.program()));
 }
 
-TEST_CASE("N8: a barrier that waits only for threads that have exited lets the others go") {
-  OrchestrationBuilder o;
-  const uint32_t a = o.agent(), b = o.agent();
-  o.bar_sync(a, 1, 64);
-  o.event(b, EventKind::exit, 0, 32);
-  CHECK_FALSE(can_deadlock(o.program()));
+TEST_CASE("N8: a barrier without a count that waits only for threads that have exited lets the others go") {
+  for (const bool counted : {false, true}) {  // with a count it hangs: H200, probe P8, exit_all_others
+    INFO(counted);
+    OrchestrationBuilder o;
+    const uint32_t a = o.agent(), b = o.agent();
+    o.event(a, EventKind::named_barrier_arrive, 1, 64, 32,
+            static_cast<uint8_t>(counted ? Event::waits : Event::waits | Event::whole_cta));
+    o.event(a, EventKind::named_barrier_pass, 1);
+    o.event(b, EventKind::exit, 0, 32);
+    CHECK(can_deadlock(o.program()) == counted);
+    CHECK(must_deadlock(o.program()) == counted);
+  }
+  NamedBarrier mixed;  // one contributor named a count
+  mixed.contribute(96, 32, true);
+  CHECK(mixed.releasable());
+  mixed.contribute(96, 32, false);
+  CHECK_FALSE(mixed.releasable());
   OrchestrationBuilder r;  // the end of a role of a text is no exit
   const uint32_t c = r.agent(), d = r.agent();
   r.bar_sync(c, 1, 64);
@@ -150,6 +161,31 @@ TEST_CASE("C5: an exit between arrive and wait takes its arrival along") {
   CHECK_FALSE(b.leave(1, true));  // the one that is left has not arrived
   CHECK(b.members() == 1);
   CHECK(b.arrive(Seat::out, 1) == ClusterBarrier::Outcome::completed);
+}
+
+TEST_CASE("C2: lanes that come apart after the arrival wait each for it") {
+  OrchestrationBuilder o;
+  const uint32_t a = o.agent(0), part = o.agent(0), b = o.agent(1);
+  o.cluster(2);
+  o.cluster_arrive(a);
+  o.event(a, EventKind::fork, part);
+  o.event(part, EventKind::fork, part);
+  o.cluster_wait(a);
+  o.cluster_wait(part);
+  o.cluster_arrive(b);
+  CHECK_FALSE(can_deadlock(o.program()));
+}
+
+TEST_CASE("clusters of one trace have barriers of their own") {
+  OrchestrationBuilder o;
+  const uint32_t a = o.agent(0), b = o.agent(1);
+  o.program().tables.cluster_ctas = 1;
+  o.program().tables.clusters = 2;
+  o.cluster(1);
+  o.cluster_arrive(a);
+  o.cluster_wait(a);
+  o.cluster_wait(b);
+  CHECK(must_deadlock(o.program()));
 }
 
 TEST_CASE("LT33, D3: an arrival on a barrier of an exited CTA") {
