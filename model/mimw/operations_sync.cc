@@ -267,8 +267,12 @@ bool AgentRun::operation(const Statement& s) {
     case Operation::write:
     case Operation::atomic:
       return access(s);
-    case Operation::fence:
-      return plain(EventKind::fence, s);
+    case Operation::fence: {
+      Event e = event(EventKind::fence, s);
+      e.flags = Event::fence_release | Event::fence_acquire;  // M7
+      e.scope = Scope::gpu;
+      return emit(e, s);
+    }
     case Operation::proxy_fence:
       return plain(EventKind::fence_proxy_async, s, Event::shared_space | Event::global_space);
     case Operation::tensormap_fence:

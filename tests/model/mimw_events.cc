@@ -296,6 +296,9 @@ TEST_CASE("generic accesses, fences, tensor memory, exit") {
   CHECK(e[2].has(Event::atomic));
   CHECK(e[3].has(Event::shared_space));
   CHECK(e[3].has(Event::global_space));
+  CHECK(e[4].has(Event::fence_release));
+  CHECK(e[4].has(Event::fence_acquire));
+  CHECK(e[4].scope == Scope::gpu);
   CHECK(e[8].count == 128);
   CHECK(e[8].generation == 0);
   CHECK(e[9].generation == 128);
