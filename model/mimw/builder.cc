@@ -118,6 +118,11 @@ uint64_t Builder::label(const std::string& name) {
   return labels_.emplace(name, first_label + labels_.size()).first->second;
 }
 
+std::optional<uint64_t> Builder::known_label(const std::string& name) const {
+  const auto found = labels_.find(name);
+  return found == labels_.end() ? std::nullopt : std::optional<uint64_t>(found->second);
+}
+
 std::optional<Orchestration> Builder::finish() {
   // Barriers that no mbar_init has placed: invalid objects, each in bytes of its own.
   for (size_t i = 0; i < barrier_placed.size(); ++i) {

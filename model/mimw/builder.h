@@ -70,6 +70,7 @@ class Builder {
   bool step(const Statement& s);
   /// Number of a label used as a tag; above all numbers that are tags.
   uint64_t label(const std::string& name);
+  std::optional<uint64_t> known_label(const std::string& name) const;
   static constexpr uint64_t first_label = uint64_t{1} << 32;
 
   std::optional<Orchestration> finish();

@@ -165,6 +165,7 @@ std::optional<uint64_t> AgentRun::generation(const Ref& ref) {
   if (!ref.tag) return 0;
   const Expr& e = text_->tree_->expressions[*ref.tag];
   if (e.kind == Expr::Kind::name && scope_.find(text_->symbols_.of(*ref.tag)) == nullptr) {
+    if (const std::optional<uint64_t> label = builder_->known_label(e.name)) return *label + 1;
     // A word that is no value is a label, unless it looks like a slip of the fingers.
     const std::string_view nearest = nearest_name(e.name, scope_.known(text_->symbols_));
     if (nearest.empty()) return builder_->label(e.name) + 1;
