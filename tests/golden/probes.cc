@@ -125,6 +125,8 @@ TEST_CASE("where the GPU stopped with a launch failure, the state machine refuse
       {"P1", "arrive_2_of_1_left", [](Mbarrier& b) { return b.arrive(2); }, Outcome::over_arrival},
       {"P1", "third_while_bytes_open", [](Mbarrier& b) { return b.arrive(1); }, Outcome::over_arrival},
       {"P2", "double", [](Mbarrier& b) { return b.expect_tx(top); }, Outcome::tx_overflow},
+      {"P2", "exactly_below", [](Mbarrier& b) { return b.complete_tx(1); }, Outcome::tx_overflow},
+      {"P2", "single_2_20", [](Mbarrier& b) { return b.expect_tx(1u << 20); }, Outcome::tx_overflow},
       {"P2", "one_below", [](Mbarrier& b) { return b.complete_tx(1); }, Outcome::tx_overflow},
       {"P2", "single_2_21", [](Mbarrier& b) { return b.expect_tx(1u << 21); }, Outcome::tx_overflow},
       {"P2", "copies_above_1_MiB", [](Mbarrier& b) { return b.expect_tx(131072); }, Outcome::tx_overflow},
@@ -260,11 +262,17 @@ TEST_CASE("two thread counts at one named barrier are an illegal instruction (NX
   }
 }
 
-TEST_CASE("a warp that exits contributes nothing to bar.sync with a count (N8)") {
+TEST_CASE("a warp that exits releases bar.sync without a count, and none with one (N8)") {
   for (const char* variant : {"exit_one", "exit_all_others", "exit_fourth_of_128"}) {
     INFO(variant);
     CHECK(status("P8", variant) == "hang");
   }
+  for (const char* variant : {"no_count", "exit_last_no_count", "exit_first_no_count", "count_0_all_warps",
+                              "exit_last_count_0", "exit_after_arrive"}) {
+    INFO(variant);
+    CHECK(status("P8", variant) == "ended");
+  }
+  CHECK(status("P8", "count_160") == "hang");  // NX2
 }
 
 TEST_CASE("what another CTA may not do to an exited one stops the GPU (D2, D3)") {
@@ -276,18 +284,39 @@ TEST_CASE("what another CTA may not do to an exited one stops the GPU (D2, D3)")
 }
 
 TEST_CASE("a TMA refill overtakes reads that were released without a proxy fence (PX2)") {
-  for (const char* variant :
-       {"elected", "elected_16_copies", "every_thread", "every_thread_16_copies", "relaxed"}) {
+  for (const char* variant : {"elected", "elected_16_copies", "every_thread", "every_thread_16_copies",
+                              "relaxed", "half_used", "plain_16", "plain_4", "plain_1", "queued_1"}) {
     INFO(variant);
     CHECK(number("P9", variant, "newer") > 0);
+  }
+  for (const char* variant : {"used", "used_1_copy", "at_producer"}) {
+    INFO(variant);
+    CHECK(number("P9", variant, "newer") == 0);
   }
 }
 
 TEST_CASE("a default-scope arrive does not publish stores for another CTA (HB1, Q2)") {
-  for (const char* variant :
-       {"shared_default", "shared_default_elected", "global_default", "global_default_elected"}) {
+  for (const char* variant : {"shared_default", "shared_default_elected", "shared_acquire_only",
+                              "global_default", "global_default_elected", "global_release_only"}) {
     INFO(variant);
     CHECK(number("P12", variant, "stale") > 0);
+  }
+}
+
+TEST_CASE("a default-scope arrive does not keep reads apart from the next stores of another CTA (HB1, Q2)") {
+  CHECK(number("P16", "stores_default", "newer") > 0);
+  CHECK(number("P16", "bulk_default", "newer") > 0);
+  for (const char* variant : {"stores_cluster", "bulk_cluster_fence", "bulk_default_fence"}) {
+    INFO(variant);
+    CHECK(number("P16", variant, "newer") == 0);
+  }
+}
+
+TEST_CASE("bytes that complete on a barrier are there after a wait of any scope (HB3)") {
+  for (const char* variant : {"bulk_cluster_fence", "bulk_default_fence", "bulk_default", "bulk_cluster"}) {
+    INFO(variant);
+    CHECK(number("P16", variant, "words_read") > 0);
+    CHECK(number("P16", variant, "older") + number("P16", variant, "other") == 0);
   }
 }
 
@@ -296,6 +325,10 @@ TEST_CASE("a bulk store that is in flight when its CTA exits has arrived when th
     INFO(variant);
     CHECK(number("P14", variant, "right") == number("P14", variant, "words"));
   }
+  // The exit waits for the store: its SM takes the next CTA as much later as wait_group.read takes.
+  const uint64_t idle = number("P14", "time_no_store", "exit_to_next_cta_ns");
+  CHECK(number("P14", "time_committed", "exit_to_next_cta_ns") > 2 * idle);
+  CHECK(number("P14", "time_wait_read", "exit_to_next_cta_ns") < 2 * idle);
 }
 
 TEST_CASE("the stress probes can see what they look for: their controls hold") {
@@ -308,6 +341,8 @@ TEST_CASE("the stress probes can see what they look for: their controls hold") {
   CHECK(number("P12", "shared_cluster_scope", "stale") == 0);
   CHECK(number("P12", "global_cluster_scope", "stale") == 0);
   CHECK(number("P12", "shared_arrive_first", "stale") > 0);
+  CHECK(number("P16", "bulk_arrive_first", "newer") > 0);
+  CHECK(number("P16", "stores_arrive_first", "newer") > 0);
   CHECK(number("P14", "wait_all", "right") == number("P14", "wait_all", "words"));
   CHECK(number("P14", "wait_read", "right") == number("P14", "wait_read", "words"));
   CHECK(number("P14", "overwritten", "other") > 0);
