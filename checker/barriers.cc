@@ -171,7 +171,7 @@ void Barriers::arrive(const Event& e) {
   for (Expected& x : s.expects) x.covered |= knows(knowledge, x.epoch);
   const bool announces = e.has(Event::expects_bytes) && e.bytes > 0;  // K5: zero bytes are no contribution
   settle(b,
-         announces             ? s.machine.arrive_expect_tx(e.bytes)
+         announces             ? s.machine.arrive_expect_tx(e.bytes, e.has(Event::drops))
          : e.has(Event::drops) ? s.machine.arrive_drop(e.count)
                                : s.machine.arrive(e.count),
          run_.now);
@@ -265,7 +265,10 @@ void Barriers::wait(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   State& s = states_[b];
   uint32_t* knowledge = run_.strands.all(strand);
-  if (remote(b, e.agent)) run_.misuse(Misuse::Kind::remote_wait, run_.now, b);  // MB8
+  if (remote(b, e.agent)) {  // MB8: what it reads is not this barrier
+    run_.misuse(Misuse::Kind::remote_wait, run_.now, b);
+    return run_.tick(strand);
+  }
   if (!usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
   const uint64_t generation = s.machine.generation();
   if (generation != e.generation || !s.machine.ready(e.count)) {

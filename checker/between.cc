@@ -101,9 +101,9 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
     const Footprint& f = trace.footprints[e.footprint];
     if (f.space != Space::global) continue;
     const bool async = e.kind == EventKind::async_access;
-    const Kind kind = !async && e.has(Event::atomic) ? Kind::atomic
-                      : e.has(Event::write)          ? Kind::write
-                                                     : Kind::read;
+    // M3: an atomic counts as one only if its scope reaches the other CTAs.
+    const bool atomic = !async && e.has(Event::atomic) && e.scope >= Scope::gpu;
+    const Kind kind = atomic ? Kind::atomic : e.has(Event::write) ? Kind::write : Kind::read;
     const uint32_t place = async ? trace.ops[e.object].place : e.place;
     if (!known.insert({place, e.footprint, kind}).second) continue;
     const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(summary.places.size()));

@@ -355,16 +355,10 @@ void explain_unfenced(const Story& story, const Conflict& c, const std::string& 
   }
 }
 
-std::string holder_of(const Story& story, size_t access) {
-  const Footprint& f = story.trace.footprints[story.event(access).footprint];
-  const uint64_t begin = f.range_count == 0 ? 0 : story.trace.ranges[f.first_range].begin;
-  return story.names.holder(f.space, f.allocation, begin);
-}
-
 void explain_stale(const Story& story, size_t first_breach, std::vector<Ranked>& out) {
   for (const StaleRead& s : story.seen.stale_reads) {
     const Event& read = story.event(s.read);
-    const std::string holder = holder_of(story, s.read), wanted = std::to_string(read.generation - 1);
+    const std::string holder = story.names.object_of(read), wanted = std::to_string(read.generation - 1);
     Diagnostic d;
     d.finding_class = FindingClass::stale;
     d.rule = "OB1.1";
@@ -374,7 +368,9 @@ void explain_stale(const Story& story, size_t first_breach, std::vector<Ranked>&
     if (s.write == no_event) {
       d.message = holder + " is read with tag " + wanted + ", but nobody has written it";
     } else {
-      d.message = holder + " holds the data with tag " + std::to_string(story.event(s.write).generation - 1) +
+      const uint64_t tag = story.event(s.write).generation;
+      d.message = holder + " holds data " +
+                  (tag == 0 ? "without a tag" : "with tag " + std::to_string(tag - 1)) +
                   " where those with tag " + wanted + " are meant";
       d.sides.push_back(story.names.note(place_of(story, s.write), "the last write before it"));
     }
@@ -428,7 +424,7 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out) {
   explain_stale(story, first_breach, out);
   for (const Overwrite& o : story.seen.overwrites) {
     Diagnostic d;
-    d.subject = holder_of(story, o.current);
+    d.subject = story.names.object_of(story.event(o.current));
     d.finding_class = FindingClass::stale;
     d.severity = Severity::lint;
     d.rule = "OB1.1";

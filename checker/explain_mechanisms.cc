@@ -18,24 +18,15 @@ std::string cta_name(uint64_t cta) { return "CTA " + std::to_string(cta); }
 /// What the other CTA is reached with.
 std::string reach(const Story& story, const Misuse& m) {
   const Event& e = story.event(m.event);
-  if (e.kind == EventKind::mbarrier_arrive) return "an arrival on " + story.names.barrier(m.object);
-  if (e.kind == EventKind::mbarrier_expect_tx) return "an expect_tx on " + story.names.barrier(m.object);
+  const bool named = m.object < story.trace.barriers.size();
+  if (e.kind == EventKind::mbarrier_arrive && named) return "an arrival on " + story.names.barrier(m.object);
+  if (e.kind == EventKind::mbarrier_expect_tx && named)
+    return "an expect_tx on " + story.names.barrier(m.object);
   if (e.kind != EventKind::async_issue) return "an access to its shared memory";
   const AsyncOp& op = story.trace.ops[e.object];
   if (op.kind == AsyncOp::Kind::tensor_commit) return "the arrival of a tcgen05.commit";
-  return m.object == Misuse::no_object ? "an asynchronous access to its shared memory"
-                                       : "a copy that completes on " + story.names.barrier(m.object);
-}
-
-/// The name of what an event touches: a barrier, or what holds the bytes.
-std::string touched(const Story& story, const Misuse& m) {
-  if (m.object != Misuse::no_object && m.object < story.trace.barriers.size())
-    return story.names.barrier(m.object);
-  const Event& e = story.event(m.event);
-  if (e.kind != EventKind::access) return {};
-  const Footprint& f = story.trace.footprints[e.footprint];
-  const uint64_t begin = f.range_count == 0 ? 0 : story.trace.ranges[f.first_range].begin;
-  return story.names.holder(f.space, f.allocation, begin);
+  return !named ? "an asynchronous access to its shared memory"
+                : "a copy that completes on " + story.names.barrier(m.object);
 }
 
 void tell_cluster(const Story& story, const Misuse& m, Diagnostic& d) {
@@ -95,7 +86,8 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
 void tell_lifetime(const Story& story, const Misuse& m, Diagnostic& d) {
   const std::string who = story.who(m.event), cta = cta_name(m.amount), what = reach(story, m);
   d.finding_class = FindingClass::lifetime;
-  d.subject = touched(story, m);
+  d.subject = m.object < story.trace.barriers.size() ? story.names.barrier(m.object)
+                                                     : story.names.object_of(story.event(m.event));
   if (m.kind == Kind::target_not_started) {
     d.rule = "D1";
     d.message = who + " reaches into " + cta + " before anything says that it has started";

@@ -263,6 +263,11 @@ void explain_faults(const Story& story, std::vector<Ranked>& out) {
       if (d.severity == Severity::lint) rank = Rank::advice;
       if (d.finding_class == FindingClass::lifetime) rank = Rank::lifetime;
     }
+    for (size_t i = story.trace.events.size(); i-- > 0;)  // the last thing that it did there
+      if (const Event& e = story.event(i); e.agent == f.agent && e.place == f.place) {
+        d.subject = story.names.object_of(e);
+        break;
+      }
     d.rule = f.rule;
     d.message = f.message;
     d.where = story.names.position(f.place);

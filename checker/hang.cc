@@ -106,8 +106,42 @@ class Hang {
       for (uint32_t p : w.present) w.missing.erase(p);
     } else if (b.on == On::warp_sync) {
       w.missing[warp(b)] = no_event;
+    } else if (b.on == On::cluster_barrier) {
+      examine_cluster(b, w);
+    } else if (b.on == On::signal) {
+      for (size_t i = 0; i < trace_.events.size(); ++i)
+        if (const EventKind kind = story_.event(i).kind;
+            (kind == EventKind::signal_add || kind == EventKind::signal_set) &&
+            story_.event(i).object == b.object)
+          w.missing[story_.warp(i)] = i;
     }
     return w;
+  }
+
+  /// Who has arrived once more than the others has arrived in the generation that does not complete.
+  void examine_cluster(const Blocked& b, Wait& w) const {
+    std::map<uint32_t, std::pair<size_t, size_t>> arrivals;  // by warp: how many, the last
+    size_t most = 0;
+    const size_t cluster = cluster_of(b.agent);
+    for (size_t i = 0; i < trace_.events.size(); ++i) {
+      if (story_.event(i).kind != EventKind::cluster_arrive || cluster_of(story_.event(i).agent) != cluster)
+        continue;
+      auto& [count, last] = arrivals[story_.warp(i)];
+      most = std::max(most, ++count);
+      last = i;
+    }
+    w.expected = trace_.cluster_barrier_count;
+    for (const auto& [key, arrival] : arrivals) {
+      if (arrival.first == most) {
+        w.present.insert(key);
+        w.arrived += story_.event(arrival.second).count;
+      } else {
+        w.missing[key] = arrival.second;
+      }
+    }
+  }
+  size_t cluster_of(AgentId agent) const {
+    return trace_.agents[agent.v].cta / std::max(1u, trace_.cluster_ctas);
   }
 
   void connect() {
@@ -270,18 +304,24 @@ class Hang {
       case On::cluster_barrier:
         d.rule = "C2";
         d.message = who + " waits at the cluster barrier for threads that never arrive";
+        d.facts.push_back(std::to_string(waits_[cause].arrived) + " of " +
+                          std::to_string(waits_[cause].expected) + " have arrived");
+        d.help = "let every role of every CTA of the cluster arrive equally often";
         break;
       case On::signal:
-        d.rule = "GM1";
+        d.rule = "F1";
         d.message = who + " waits for a value of " + object(b) + " that never comes";
+        tell_signal(b, d);
         break;
       case On::pool:
         d.rule = "RG4";
         d.message = who + " waits for " + std::to_string(b.count) + " units of " + object(b) +
                     " that are never given back";
+        d.help = "give back what was taken on every path; take all that is needed at once";
         break;
       case On::tensor_alloc:
         d.rule = "TC4";
+        d.help = "free the columns on every path; allocate all that is needed at once";
         d.message =
             who + " waits for " + std::to_string(b.count) + " columns of tensor memory that are never freed";
         break;
@@ -355,6 +395,18 @@ class Hang {
     }
   }
 
+  void tell_signal(const Blocked& b, Diagnostic& d) const {
+    int64_t value = trace_.signals[b.object].initial;
+    for (const Event& e : trace_.events) {
+      if (e.object != b.object) continue;
+      if (e.kind == EventKind::signal_add)
+        value = static_cast<int64_t>(static_cast<uint64_t>(value) + e.bytes);
+      if (e.kind == EventKind::signal_set) value = static_cast<int64_t>(e.bytes);
+    }
+    d.facts.push_back(object(b) + " is " + std::to_string(value) + " when nothing moves any more");
+    d.help = "let somebody raise " + object(b) + " on every path, or do not wait for it";
+  }
+
   void tell_named(size_t i, Diagnostic& d) const {
     const Wait& w = waits_[i];
     d.rule = "NX2";
@@ -395,9 +447,10 @@ class Hang {
       if (++told > 4) break;
       const std::string who = story_.names.warp_number(number);
       std::string text = who +
-                         (waits_[i].bytes_missing ? " fills it"
-                          : waits_[i].guessed     ? " arrives on its sibling barriers"
-                                                  : " arrived in an earlier phase") +
+                         (trace_.blocked[i].on == On::signal ? " wrote it last"
+                          : waits_[i].bytes_missing          ? " fills it"
+                          : waits_[i].guessed                ? " arrives on its sibling barriers"
+                                                             : " arrived in an earlier phase") +
                          " (" + story_.line(event) + ")";
       if (const auto end = ended_.find(number); end != ended_.end()) {
         text += ", and has ended (" + story_.line(end->second) + ")";

@@ -23,18 +23,18 @@ void Lifetime::note(uint16_t cta, Epoch epoch, size_t event, uint32_t barrier) {
   if (epoch.value >= last.value) last = {epoch.value, event, barrier};
 }
 
-void Lifetime::check_started(const Event& e, uint16_t cta) {
+void Lifetime::check_started(const Event& e, uint16_t cta, uint32_t barrier) {
   if (!start_told_ || not_started_reported_[e.place]) return;
   const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
   for (uint32_t a = 0; a < run_.trace.agents.size(); ++a)
     if (run_.trace.agents[a].cta == cta && causal[run_.lanes.agent(a)] > 0) return;
   not_started_reported_[e.place] = true;
-  run_.misuse(Misuse::Kind::target_not_started, run_.now, Misuse::no_object, no_event, cta);
+  run_.misuse(Misuse::Kind::target_not_started, run_.now, barrier, no_event, cta);
 }
 
 void Lifetime::touch(const Event& e, uint16_t cta, uint32_t barrier) {
   if (cta == run_.cta(e.agent)) return;
-  check_started(e, cta);
+  check_started(e, cta, barrier);
   note(cta, run_.here(e.agent.v), run_.now, barrier);
 }
 

@@ -30,7 +30,7 @@ class Lifetime {
   };
 
   void note(uint16_t cta, Epoch epoch, size_t event, uint32_t barrier);
-  void check_started(const Event& e, uint16_t cta);
+  void check_started(const Event& e, uint16_t cta, uint32_t barrier);
 
   RunState& run_;
   bool start_told_ = false;

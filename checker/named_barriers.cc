@@ -68,7 +68,7 @@ void NamedBarriers::contribute(const Event& e) {
   const size_t first = s.open.empty() ? no_event : s.open.front().event;
   s.open.push_back({run_.here(strand), run_.now, waits});
   run_.tick(strand);
-  switch (s.machine.contribute(e.count, static_cast<uint32_t>(e.bytes))) {
+  switch (s.machine.contribute(e.count, static_cast<uint32_t>(e.bytes), e.has(Event::whole_cta))) {
     case NamedBarrier::Outcome::ok:
       return;
     case NamedBarrier::Outcome::completed:
@@ -109,11 +109,11 @@ void NamedBarriers::exit(const Event& e) {
   join(all.data(), run_.strands.row(e.agent.v, Views::causal), all.size());
 }
 
-// N8: the instance waited for threads that have ended; who goes on knows that they have.
+// N8: the instance waited for threads that have ended, and names no count; who goes on knows that they have.
 bool NamedBarriers::release_by_exits(size_t n) {
   State& s = states_[n];
   const auto ended = exits_.find(objects_[n] / 16);
-  if (s.open.empty() || ended == exits_.end() || !s.machine.release()) return false;
+  if (ended == exits_.end() || !s.machine.releasable() || !s.machine.release()) return false;
   join(knowledge_.row(s.arriving, Views::causal), ended->second.data(), run_.lanes.width);
   complete(n);
   return true;

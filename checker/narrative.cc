@@ -56,6 +56,61 @@ std::string Names::holder(Space space, uint32_t allocation, uint64_t begin) cons
          (several ? " of CTA " + std::to_string(allocation) : "");
 }
 
+std::string Names::object_of(const Event& e) const {
+  switch (e.kind) {
+    case EventKind::mbarrier_init:
+    case EventKind::mbarrier_inval:
+    case EventKind::mbarrier_arrive:
+    case EventKind::mbarrier_expect_tx:
+    case EventKind::mbarrier_wait:
+      return barrier(e.object);
+    case EventKind::named_barrier_arrive:
+    case EventKind::named_barrier_pass:
+      return named_id(e.object);
+    case EventKind::signal_add:
+    case EventKind::signal_set:
+    case EventKind::signal_wait:
+      return trace_.signals[e.object].name;
+    case EventKind::pool_acquire:
+    case EventKind::pool_release:
+      return trace_.pools[e.object].name;
+    case EventKind::access:
+    case EventKind::async_access: {
+      const Footprint& f = trace_.footprints[e.footprint];
+      return holder(f.space, f.allocation, f.range_count == 0 ? 0 : trace_.ranges[f.first_range].begin);
+    }
+    case EventKind::async_issue:
+    case EventKind::async_complete:
+      return trace_.ops[e.object].barrier == AsyncOp::none ? "" : barrier(trace_.ops[e.object].barrier);
+    case EventKind::cluster_arrive:
+    case EventKind::cluster_wait:
+      return "cluster barrier";
+    case EventKind::registers_release:
+    case EventKind::registers_acquire:
+    case EventKind::register_hazard:
+      return "registers";
+    case EventKind::tensor_alloc:
+    case EventKind::tensor_dealloc:
+    case EventKind::tensor_relinquish:
+      return "tensor memory";
+    case EventKind::fork:
+    case EventKind::join:
+    case EventKind::fence_proxy_async:
+    case EventKind::fence:
+    case EventKind::fence_mbarrier_init:
+    case EventKind::fence_tensormap:
+    case EventKind::group_commit:
+    case EventKind::group_wait:
+    case EventKind::tensor_fence_before:
+    case EventKind::tensor_fence_after:
+    case EventKind::dependents_launch:
+    case EventKind::dependency_wait:
+    case EventKind::exit:
+      break;
+  }
+  return {};
+}
+
 std::string Names::bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const {
   const std::string base = holder(space, allocation, begin);
   if (space != Space::global)
@@ -149,7 +204,7 @@ History::History(const Trace& trace)
     if (e.kind == EventKind::mbarrier_arrive) {
       add(e.object, Kind::arrive, i);
       if (e.has(Event::expects_bytes))
-        machines_[e.object].arrive_expect_tx(e.bytes);
+        machines_[e.object].arrive_expect_tx(e.bytes, e.has(Event::drops));
       else if (e.has(Event::drops))
         machines_[e.object].arrive_drop(e.count);
       else
@@ -173,7 +228,7 @@ std::vector<History::Contribution> History::named(uint32_t object, NamedBarrier&
     const Event& e = trace_.events[i];
     if (e.kind != EventKind::named_barrier_arrive || e.object != object) continue;
     all.push_back({i, machine.instance()});
-    machine.contribute(e.count, static_cast<uint32_t>(e.bytes));
+    machine.contribute(e.count, static_cast<uint32_t>(e.bytes), e.has(Event::whole_cta));
   }
   return all;
 }

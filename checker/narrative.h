@@ -23,6 +23,8 @@ class Names {
   std::string named_id(uint32_t object) const;  ///< "id5"
   /// "buf[1]", "C", "tm.acc": what holds these bytes.
   std::string holder(Space space, uint32_t allocation, uint64_t begin) const;
+  /// Name of the object that an event is about; empty: none.
+  std::string object_of(const Event& event) const;
   std::string bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const;
   SourcePosition position(uint32_t place) const;
   std::string line(uint32_t place) const;

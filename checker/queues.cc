@@ -110,8 +110,9 @@ void Queues::wait(const Event& e) {
     raise(view, run_.lanes.read_done(e.object));
     if (!e.has(Event::read_only)) raise(view, run_.lanes.all_done(e.object));  // BK3
   }
-  if (run_.views.tensor != Views::none)
-    raise(run_.views.tensor, run_.lanes.all_done(e.object));  // TC17, TC18
+  if (run_.views.tensor != Views::none)  // TC17, TC18
+    for (const uint32_t lane : {run_.lanes.read_done(e.object), run_.lanes.all_done(e.object)})
+      raise(run_.views.tensor, lane);
   const uint64_t with_clock = std::min<uint64_t>(generation, q.issued.size() / width);
   if (with_clock > 0) join(causal, q.issued.data() + (with_clock - 1) * width, width);
   q.read_waited = std::max(q.read_waited, generation);

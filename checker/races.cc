@@ -76,9 +76,16 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
       unread_event = region.write.event;
     }
     const Access& last = region.write;
-    const uint32_t* view = last.proxy == Proxy::generic ? order.of_generic : order.of_async;
-    if (last.epoch.value != 0 && (view == nullptr || !knows(view, last.epoch) || order.careful))
-      check(r, last, current, order);
+    bool ordered = true;
+    if (last.epoch.value != 0 && (!known(last, order) || order.careful)) {
+      // Write, read, write: who knows that the read is over, and that it came after the first write, comes
+      // after the first write too, although the completion of the reader told nothing else (E5): the way of
+      // every stage that tcgen05.commit releases.
+      const bool by_reader = current.kind == Kind::write && !known(last, order) &&
+                             std::any_of(region.frontier.begin(), region.frontier.end(),
+                                         [&](const Access& a) { return a.ordered && known(a, order); });
+      ordered = by_reader || check(r, last, current, order);
+    }
     if (tagged && current.kind == Kind::read) check_tag(r, current, order);
     if (current.kind == Kind::write) {
       for (const Access& a : region.frontier) check(r, a, current, order);
@@ -93,9 +100,11 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
     }
     if (same == region.frontier.end()) {
       region.frontier.push_back(current);
+      region.frontier.back().ordered = ordered;
       continue;
     }
     *same = current;
+    same->ordered = ordered;
     for (++same; same != region.frontier.end(); ++same)
       if (same->kind != current.kind) check(r, *same, current, order);
   }
@@ -111,32 +120,37 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
     ++run_.seen.overwrites[at->second].occurrences;
 }
 
-void Races::check(uint32_t region, const Access& prior, const Access& current, const Order& order) {
-  if (prior.kind == Kind::read && current.kind == Kind::read) return;
-  if (prior.kind == Kind::atomic && current.kind == Kind::atomic) return;
-  if (prior.event == current.event) return;  // ranges of one access
+bool Races::known(const Access& prior, const Order& order) {
   const uint32_t* view = prior.proxy == Proxy::generic ? order.of_generic : order.of_async;
-  const bool known = view != nullptr && knows(view, prior.epoch);
-  if (known && !order.careful) return;
+  return view != nullptr && knows(view, prior.epoch);
+}
+
+bool Races::check(uint32_t region, const Access& prior, const Access& current, const Order& order) {
+  if (prior.kind == Kind::read && current.kind == Kind::read) return true;
+  if (prior.kind == Kind::atomic && current.kind == Kind::atomic) return true;
+  if (prior.event == current.event) return true;  // ranges of one access
+  const bool seen = known(prior, order);
+  if (seen && !order.careful) return true;
   const Event& first = run_.trace.events[prior.event];
   const Event& second = run_.trace.events[current.event];
   const bool tensor = run_.trace.footprints[second.footprint].space == Space::tensor;
-  if (known) {
+  if (seen) {
     if (!tensor && prior.proxy == Proxy::async && current.proxy == Proxy::async &&
         run_.cta(run_.trace.ops[first.object].issuer) != run_.cta(run_.trace.ops[second.object].issuer))
       conflict(Conflict::Kind::across_ctas, region, prior, current);  // PX5, Q12
-    return;
+    return true;
   }
-  if (ordered_by_queue(region, prior, current, order)) return;
-  if (!knows(order.happens_before, prior.epoch)) {
+  if (ordered_by_queue(region, prior, current, order)) return true;
+  Conflict::Kind kind = Conflict::Kind::race;
+  if (knows(order.happens_before, prior.epoch))
+    kind = tensor                              ? Conflict::Kind::tensor_unfenced
+           : current.proxy == Proxy::tensormap ? Conflict::Kind::map_unfenced
+           : prior.kind == Kind::read          ? Conflict::Kind::read_unfenced
+                                               : Conflict::Kind::write_unfenced;
+  else
     raced_.push_back(region);
-    return conflict(Conflict::Kind::race, region, prior, current);
-  }
-  if (tensor) return conflict(Conflict::Kind::tensor_unfenced, region, prior, current);
-  if (current.proxy == Proxy::tensormap)
-    return conflict(Conflict::Kind::map_unfenced, region, prior, current);
-  conflict(prior.kind == Kind::read ? Conflict::Kind::read_unfenced : Conflict::Kind::write_unfenced, region,
-           prior, current);
+  conflict(kind, region, prior, current);
+  return kind == Conflict::Kind::tensor_unfenced;
 }
 
 TensorOperation Races::tensor_operation(uint32_t op) const {
@@ -182,7 +196,7 @@ void Races::check_tag(uint32_t region, const Access& current, const Order& order
     const bool ordered = knows(order.happens_before, last.epoch) ||
                          (last.proxy != Proxy::generic && knows(order.of_async, last.epoch)) ||
                          same_queue(last.event, current.event);
-    if (tag == 0 || tag == read.generation || !ordered) return;
+    if (tag == read.generation || !ordered) return;
   }
   const uint64_t place = last.epoch.value == 0 ? 0xffffffff : run_.trace.events[last.event].place;
   const auto [at, fresh] =

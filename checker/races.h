@@ -39,6 +39,7 @@ class Races {
     uint32_t event = 0;
     Kind kind = Kind::read;
     Proxy proxy = Proxy::generic;
+    bool ordered = true;  ///< a read or atomic: after the write before it
   };
   struct Region {
     Access write;
@@ -55,7 +56,9 @@ class Races {
   };
 
   void access(uint32_t footprint, const Access& current, const Order& order);
-  void check(uint32_t region, const Access& prior, const Access& current, const Order& order);
+  /// False: they are not ordered, and it was noted.
+  bool check(uint32_t region, const Access& prior, const Access& current, const Order& order);
+  static bool known(const Access& prior, const Order& order);
   void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current);
   bool ordered_by_queue(uint32_t region, const Access& prior, const Access& current, const Order& order);
   TensorOperation tensor_operation(uint32_t op) const;

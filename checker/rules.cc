@@ -68,6 +68,11 @@ constexpr Rule kRules[] = {
      "barrier.cluster.wait blocks until all threads of all CTAs of the cluster that have not exited have "
      "arrived. It has no mask: a role that skips its arrival holds up everybody.",
      "Let every warp of every CTA of the cluster arrive equally often, or end."},
+    {"F1", "a flag that never gets the value", hang, kError,
+     "A strand spins until a word of memory has a value. Nobody who could write it is left, or all of them "
+     "wait "
+     "themselves.",
+     "Raise the flag on every path; check the value that is waited for against the number of writers."},
     {"TC4", "columns of tensor memory that are never freed", resource, kError,
      "tcgen05.alloc blocks until enough columns are free. Columns held while more are wanted, by two CTAs on "
      "one SM or by two warps, are never given back.",

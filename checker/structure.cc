@@ -89,7 +89,7 @@ class Structure {
         break;
       case EventKind::mbarrier_expect_tx:
         expect(e, i);
-        barriers_[e.object].machine.expect_tx(e.bytes);
+        settle(e.object, barriers_[e.object].machine.expect_tx(e.bytes));  // Q19
         break;
       case EventKind::mbarrier_wait:
         wait(e, i);
@@ -152,7 +152,7 @@ class Structure {
       for (auto& [w, taken] : barriers_[full].taken)
         if (w == warp(e)) taken.release = i;
     if (e.has(Event::expects_bytes)) expect(e, i);
-    settle(e.object, e.has(Event::expects_bytes) ? b.machine.arrive_expect_tx(e.bytes)
+    settle(e.object, e.has(Event::expects_bytes) ? b.machine.arrive_expect_tx(e.bytes, e.has(Event::drops))
                      : e.has(Event::drops)       ? b.machine.arrive_drop(e.count)
                                                  : b.machine.arrive(e.count));
   }

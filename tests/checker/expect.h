@@ -47,6 +47,36 @@ inline Diagnostic expect_first(const Trace& trace, FindingClass c, const std::st
   return d;
 }
 
+/// Some diagnostic of that rule; its severity is looked at by the caller.
+inline Diagnostic expect_rule(const Trace& trace, const std::string& rule, uint32_t line,
+                              const CheckOptions& options = {}) {
+  const Report r = check(trace, options);
+  INFO(text_of(r));
+  const auto at = std::find_if(r.diagnostics.begin(), r.diagnostics.end(),
+                               [&](const Diagnostic& d) { return d.rule == rule; });
+  REQUIRE(at != r.diagnostics.end());
+  CHECK(at->where.line == line);
+  CHECK(!at->help.empty());
+  CHECK(find_rule(rule) != nullptr);
+  return *at;
+}
+
+/// Advice, not a fault: the verdict stays clean.
+inline void expect_lint(const Trace& trace, const std::string& rule, uint32_t line) {
+  CHECK(expect_rule(trace, rule, line).severity == Severity::lint);
+  CHECK(check(trace).verdict == Verdict::clean);
+}
+
+/// Nothing is wrong in this run, but only a search can speak for all.
+inline void expect_open(const Trace& trace, const std::string& part) {
+  const SingleRunVerdict v = check_single_run(trace);
+  INFO(text_of(v.report));
+  CHECK(v.report.verdict == Verdict::inconclusive);
+  CHECK(v.undecidable.empty());
+  REQUIRE(!v.schedule_dependent.empty());
+  CHECK(v.schedule_dependent.front().text.find(part) != std::string::npos);
+}
+
 inline bool has_fact(const Diagnostic& d, const std::string& part) {
   return std::any_of(d.facts.begin(), d.facts.end(),
                      [&](const std::string& f) { return f.find(part) != std::string::npos; });
