@@ -78,7 +78,7 @@ void Signals::write(const Event& e) {
   const bool releases = e.has(Event::release) && wide_enough(s, e);
   run_.publish(kept, run_.strands.all(strand), releases);
   if (!releases && e.scope >= s.needed)  // M7: relaxed, after a release fence
-    if (const auto head = fence_heads_.find(strand); head != fence_heads_.end())
+    if (const auto head = fence_heads_.find({strand, s.needed}); head != fence_heads_.end())
       join(kept, kept_.all(head->second), kept_.stride());
   const int64_t before = s.value;
   s.value = e.kind == EventKind::signal_set ? static_cast<int64_t>(e.bytes)
@@ -137,7 +137,7 @@ void Signals::take_in(const Event& e, const uint32_t* knowledge) {
   const bool wide = !e.has(Event::acquire) || wide_enough(s, e);
   run_.observe(strand, knowledge, e.has(Event::acquire) && wide);
   if (e.has(Event::acquire)) return;
-  const auto [at, fresh] = pending_.try_emplace(e.agent.v, 0);  // M8: until an acquire fence
+  const auto [at, fresh] = pending_.try_emplace({e.agent.v, s.needed}, 0);  // M8: until an acquire fence
   if (fresh) {
     at->second = kept_.take();
     std::fill_n(kept_.all(at->second), kept_.stride(), 0u);
@@ -196,19 +196,23 @@ void Signals::wait(const Event& e) {
 
 void Signals::fence(const Event& e) {
   if (states_.empty()) return;
-  const auto slot = [&](std::map<uint32_t, uint32_t>& slots) {
-    const auto [at, fresh] = slots.try_emplace(e.agent.v, 0);
+  const bool acquires = (e.flags & (Event::fence_acquire | Event::fence_sequential)) != 0;
+  const bool releases = (e.flags & (Event::fence_release | Event::fence_sequential)) != 0;
+  // A fence works for everything that its scope contains (M3; GM3: one of .cta tells another CTA nothing).
+  constexpr Scope scopes[] = {Scope::cta, Scope::cluster, Scope::gpu, Scope::sys};
+  for (const Scope scope : scopes) {
+    const auto seen = scope <= e.scope && acquires ? pending_.find({e.agent.v, scope}) : pending_.end();
+    if (seen == pending_.end()) continue;
+    run_.observe(run_.strands.all(e.agent.v), kept_.all(seen->second), true);
+    kept_.give_back(seen->second);
+    pending_.erase(seen);
+  }
+  for (const Scope scope : scopes) {
+    if (scope > e.scope || !releases) break;
+    const auto [at, fresh] = fence_heads_.try_emplace({e.agent.v, scope}, 0);
     if (fresh) at->second = kept_.take();
-    return at->second;
-  };
-  if ((e.flags & (Event::fence_acquire | Event::fence_sequential)) != 0)
-    if (const auto seen = pending_.find(e.agent.v); seen != pending_.end()) {
-      run_.observe(run_.strands.all(e.agent.v), kept_.all(seen->second), true);
-      kept_.give_back(seen->second);
-      pending_.erase(seen);
-    }
-  if ((e.flags & (Event::fence_release | Event::fence_sequential)) != 0)
-    std::copy_n(run_.strands.all(e.agent.v), kept_.stride(), kept_.all(slot(fence_heads_)));
+    std::copy_n(run_.strands.all(e.agent.v), kept_.stride(), kept_.all(at->second));
+  }
   run_.tick(e.agent.v);
 }
 

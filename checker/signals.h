@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "checker/run_state.h"
@@ -66,7 +67,8 @@ class Signals {
   RunState& run_;
   std::vector<State> states_;
   KnowledgeTable kept_;
-  std::map<uint32_t, uint32_t> fence_heads_, pending_;  ///< slots by strand
+  /// Slots by strand and scope: what fences of at least that scope publish, and what waits for one (GM3).
+  std::map<std::pair<uint32_t, Scope>, uint32_t> fence_heads_, pending_;
   std::vector<uint32_t> scratch_;
   std::vector<std::pair<uint32_t, int64_t>> order_;
 };
