@@ -190,7 +190,11 @@ bool OrchestrationMachine::operation_enabled(const AsyncGroups::Operation& o) co
       return earlier.empty();
     case QueueOrder::complete_by_group: {
       if (program_->operations[o.op][o.phase - op.issues].kind != EventKind::async_complete) return true;
-      return std::none_of(earlier.begin(), earlier.end(), [&](const auto& e) { return e.group < o.group; });
+      // An arrival of cp.async comes after all earlier copies of its thread, committed or not (HB2).
+      const bool arrival = program_->tables.ops[o.op].kind == AsyncOp::Kind::cp_async &&
+                           program_->tables.ops[o.op].barrier != AsyncOp::none;
+      return std::none_of(earlier.begin(), earlier.end(),
+                          [&](const auto& e) { return arrival || e.group < o.group; });
     }
     case QueueOrder::pipelined:
       return std::none_of(earlier.begin(), earlier.end(), [&](const auto& e) {

@@ -144,6 +144,22 @@ TEST_CASE("MB20: an arrival of cp.async raises the count when it is executed") {
   CHECK_FALSE(can_deadlock(o.program()));
 }
 
+TEST_CASE("HB2: an arrival of cp.async comes after all earlier copies of its thread, committed or not") {
+  OrchestrationBuilder o;
+  const uint32_t a = o.agent(), b = o.agent(), q = o.queue(QueueInfo::Kind::cp_async);
+  const uint32_t f = o.barrier("f", 1), x = o.memory(Space::shared, 0);
+  const uint32_t copy = o.issue(a, Kind::cp_async, none, 0, q, 1, {}, {x});
+  o.issue(a, Kind::cp_async, f, 0, q, 1, {}, {});
+  o.wait(b, f, 0);
+  bool early = false;
+  explore_all(o.program(), [&](const OrchestrationMachine& m, const std::vector<Step>&) {
+    for (const AsyncGroups::Operation& flight : m.in_flight())
+      early |= flight.op == copy && m.strand_ended(b);
+  });
+  CHECK_FALSE(early);
+  CHECK_FALSE(can_deadlock(o.program()));
+}
+
 TEST_CASE("TC15, TC16: which tcgen05 operations of one thread follow each other") {
   const TensorOperation mma{Kind::tensor_mma, true, 1}, same{Kind::tensor_mma, true, 1},
       other{Kind::tensor_mma, true, 2}, copy{Kind::tensor_copy, false, 0},
