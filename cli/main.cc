@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   add_simulate(app, terminal, exit);
   add_batch(app, terminal, exit);
   add_corpus(app, terminal, exit);
+  add_fmt(app, terminal, exit);
   add_golden(app, terminal, exit);
   catch_interrupts();
   if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) {

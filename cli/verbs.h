@@ -15,6 +15,7 @@ void add_check(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_batch(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_corpus(CLI::App& app, const Terminal& terminal, Exit& exit);
+void add_fmt(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_golden(CLI::App& app, const Terminal& terminal, Exit& exit);
 
 }  // namespace turnstile::cli
