@@ -80,6 +80,10 @@ class Decider {
   Decision run() {
     SingleRunVerdict single = check_single_run(trace_, options_.check);
     Decision decision{std::move(single.report), std::nullopt};
+    // Arriving again without a wait: whether that falls into the next generation depends on the others (D3 of
+    // the cluster barrier, C1).
+    for (const Diagnostic& d : decision.report.diagnostics)
+      if (d.rule == "Q15") single.schedule_dependent.push_back({d.where, d.message});
     if (single.schedule_dependent.empty()) return decision;
     if (given_ == nullptr) {
       own_ = orchestration_of(trace_);

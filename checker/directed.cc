@@ -76,35 +76,40 @@ class Steering {
     return false;
   }
 
+  bool stopped() const { return !out_.trace.faults.empty(); }
+
+  // One landing; whether there was one.
   bool land() {
     for (const AsyncGroups::Operation& o : machine_.in_flight()) {
       const Step step{Step::Kind::operation, o.op};
-      if (machine_.is_enabled(step)) return take(step);
+      if (!machine_.is_enabled(step)) continue;
+      take(step);
+      return true;
     }
     return false;
   }
 
-  // One strand in a burst, or one landing; the held strand comes last of all.
+  // One strand until it blocks; whether it moved.
+  bool burst(uint32_t strand) {
+    const Step step{Step::Kind::strand, strand};
+    bool moved = false;
+    while (!stopped() && out_.schedule.size() < limit_ && machine_.is_enabled(step)) {
+      moved = true;
+      take(step);
+      if (then_.land_early || strand == then_.last) break;
+    }
+    return moved;
+  }
+
+  // The held strand comes last of all. False: nothing can move, or a step had no defined result.
   bool move() {
-    if (!out_.trace.faults.empty()) return false;
+    if (stopped()) return false;
     if (then_.land_early && land()) return true;
     for (uint32_t i = 0; i < strands_; ++i) {
       const uint32_t s = then_.order == Continuation::Order::backwards ? strands_ - 1 - i : i;
       if (s != then_.last && burst(s)) return true;
     }
-    if (land()) return true;
-    return out_.trace.faults.empty() && then_.last < strands_ && burst(then_.last);
-  }
-
-  bool burst(uint32_t strand) {
-    const Step step{Step::Kind::strand, strand};
-    bool moved = false;
-    while (machine_.is_enabled(step) && out_.schedule.size() < limit_) {
-      moved = true;
-      if (!take(step)) return false;
-      if (then_.land_early || strand == then_.last) break;
-    }
-    return moved;
+    return land() || (then_.last < strands_ && burst(then_.last));
   }
 
   Continuation then_;
