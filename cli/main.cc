@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 clean, 1 findings, 2 usage or unreadable input, 3 not decided.  turnstile VERB --help "
       "shows examples.");
   add_check(app, terminal, exit);
+  add_replay(app, terminal, exit);
   add_simulate(app, terminal, exit);
   add_batch(app, terminal, exit);
   add_corpus(app, terminal, exit);
