@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kLongestHeader = 1 << 16;
-constexpr size_t kMostDimensions = 32;  // numpy's own limit
+constexpr size_t kMostArrayDimensions = 32;  // numpy's own limit
 
 /// Reads just the dict that numpy writes; anything else is an error.
 class HeaderParser {
@@ -80,7 +80,7 @@ class HeaderParser {
     if (!accept('(')) return false;
     while (!accept(')')) {
       const std::optional<uint64_t> value = number();
-      if (!value || dimensions.size() == kMostDimensions) return false;
+      if (!value || dimensions.size() == kMostArrayDimensions) return false;
       dimensions.push_back(*value);
       if (!accept(',') && (skip_blanks(), at_ == text_.size() || text_[at_] != ')')) return false;
     }

@@ -9,11 +9,12 @@
 namespace turnstile::ptx {
 namespace {
 
-constexpr uint64_t kWord = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kLargestWord = std::numeric_limits<uint32_t>::max();
 
 bool parse_word(Cursor& cursor, std::string_view directive, std::optional<uint32_t>& out) {
   uint64_t value = 0;
-  if (!parse_number(cursor, fmt::format("the value of {}", quoted(directive)), 1, kWord, value)) return false;
+  if (!parse_number(cursor, fmt::format("the value of {}", quoted(directive)), 1, kLargestWord, value))
+    return false;
   out = static_cast<uint32_t>(value);
   return true;
 }
@@ -24,7 +25,7 @@ bool parse_extents(Cursor& cursor, std::string_view directive, std::optional<std
   for (std::size_t i = 0; i < 3; ++i) {
     if (i > 0 && !cursor.accept(',')) break;
     uint64_t value = 0;
-    if (!parse_number(cursor, fmt::format("an extent of {}", quoted(directive)), 1, kWord, value))
+    if (!parse_number(cursor, fmt::format("an extent of {}", quoted(directive)), 1, kLargestWord, value))
       return false;
     (*out)[i] = static_cast<uint32_t>(value);
   }

@@ -17,9 +17,9 @@ bool is_nan(ElementType type, uint64_t word) { return decode(type, word).kind ==
 
 unsigned width_of(ElementType type) { return static_cast<unsigned>(shape_of(type).width()); }
 
-/// .relu: negative results, -0 included, become +0; NaN stays the canonical one.
-uint64_t relu(const PureConfig& config, uint64_t word) {
-  if (!config.relu || is_nan(config.type, word)) return word;
+/// .relu_of: negative results, -0 included, become +0; NaN stays the canonical one.
+uint64_t relu_of(const PureConfig& config, uint64_t word) {
+  if (!config.relu_of || is_nan(config.type, word)) return word;
   return sign_bit(word, width_of(config.type)) ? 0 : word;
 }
 
@@ -70,7 +70,7 @@ uint64_t mul_float(const PureConfig& config, const uint64_t* in) {
 
 uint64_t fma_float(const PureConfig& config, const uint64_t* in) {
   if (config.host_f32) return fast::fma(word32(in[0]), word32(in[1]), word32(in[2]), config.ftz);
-  return relu(config, float_fma(config.type, in[0], in[1], in[2], mode_of(config)));
+  return relu_of(config, float_fma(config.type, in[0], in[1], in[2], mode_of(config)));
 }
 
 uint64_t add_mixed(const PureConfig& config, const uint64_t* in) {

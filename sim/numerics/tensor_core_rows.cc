@@ -20,7 +20,7 @@ constexpr std::string_view leeds_tf32 = "MMA-Sim; Leeds captures (V1) with 4 of 
 constexpr std::string_view measured = "H200 wgmma, 2 million outputs per type and family (H1)";
 constexpr std::string_view mixed_fp8 = "as equal types of H1; MMA-Sim";
 
-constexpr std::array rows = {
+constexpr std::array instruction_rows = {
     // id, unit, a, b, accumulator, L, F, rho, e_zero, confidence, source
     TensorCoreRow{"I1", volta_mma, f16, f16, f32, 4, 23, rz_f32, -131, captures, leeds},
     TensorCoreRow{"I2", volta_mma, f16, f16, f16, 4, 23, rne_f16, -20, captures, leeds},
@@ -58,11 +58,11 @@ constexpr std::array rows = {
 
 }  // namespace
 
-std::span<const TensorCoreRow> tensor_core_rows() { return rows; }
+std::span<const TensorCoreRow> tensor_core_rows() { return instruction_rows; }
 
 const TensorCoreRow* find_tensor_core_row(TensorCoreUnit unit, ElementType a, ElementType b,
                                           ElementType accumulator) {
-  for (const TensorCoreRow& row : rows)
+  for (const TensorCoreRow& row : instruction_rows)
     if (row.unit == unit && row.a == a && row.b == b && row.accumulator == accumulator) return &row;
   return nullptr;
 }
