@@ -17,9 +17,9 @@ bool is_nan(ElementType type, uint64_t word) { return decode(type, word).kind ==
 
 unsigned width_of(ElementType type) { return static_cast<unsigned>(shape_of(type).width()); }
 
-/// .relu_of: negative results, -0 included, become +0; NaN stays the canonical one.
+/// .relu: negative results, -0 included, become +0; NaN stays the canonical one.
 uint64_t relu_of(const PureConfig& config, uint64_t word) {
-  if (!config.relu_of || is_nan(config.type, word)) return word;
+  if (!config.relu || is_nan(config.type, word)) return word;
   return sign_bit(word, width_of(config.type)) ? 0 : word;
 }
 
