@@ -191,6 +191,16 @@ constexpr Rule kRules[] = {
      "barrier."},
     {"D5", "a copy in flight into a CTA that ends", lifetime, kError,
      "Its shared memory belongs to the next CTA when the bytes land.", "Wait for every copy before the end."},
+    {"F2", "clusters that need to be resident together", hang, kLint,
+     "A GPU starts clusters in any order and as many as it has room for. One that waits for a flag of "
+     "another "
+     "that has not started keeps its slot and waits for ever, unless the launch is cooperative.",
+     "Launch cooperatively with at most as many clusters as fit, or let no cluster wait for a later one."},
+    {"F4", "a loop that waits with a plain load", hang, kError,
+     "The compiler may assume that no other thread changes what a plain load reads: it may load once and "
+     "spin on "
+     "the register for ever.",
+     "Poll with ld.acquire, ld.relaxed, ld.volatile or an atomic."},
     {"PX5", "async accesses of two CTAs", race, kLint,
      "By the letter, the order of barriers does not reach the async proxy of another CTA. Multicast relies "
      "on "
