@@ -87,15 +87,35 @@ void for_each_chunk(const TensorMap& map, uint32_t base, const BoxRow& row, uint
 
 }  // namespace
 
+namespace {
+
+/// Writes what a store brings to global memory, or combines it with what is there.
+void store_global(Cta& cta, const Copy& copy, uint32_t buffer, uint64_t offset, size_t bytes,
+                  const ByteRun& run, size_t from, uint32_t place) {
+  if (copy.reduction.kind == Reduction::Kind::none)
+    return cta.write_global(buffer, offset, bytes, run, from, place);
+  ByteRun old;
+  old.resize(bytes, cta.provenance());
+  cta.global.read(buffer, offset, bytes, old, 0);
+  reduce_run(copy.reduction, old, 0, run, from, bytes);
+  cta.write_global(buffer, offset, bytes, old, 0, place);
+  if (!copy.reduction.depends_on_order()) return;
+  std::string text = "float sums of bulk reductions depend on the order in which the copies land (BK7)";
+  if (std::find(cta.not_predicted.begin(), cta.not_predicted.end(), text) == cta.not_predicted.end())
+    cta.not_predicted.push_back(std::move(text));
+}
+
+}  // namespace
+
 CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
-  const TensorMap& map = cta.launch.tensor_maps[copy.map];
+  const TensorMap& map = copy.made_map ? *copy.made_map : cta.launch.tensor_maps[copy.map];
   const uint32_t place = cta.recorder.trace().ops[copy.op].place;
   const std::vector<BoxRow> rows = box_rows(map, {copy.coordinates, map.dims.size()});
   const auto row_bytes = static_cast<uint32_t>(map.box[0] * element_bytes(map.type));
   const uint64_t box_bytes = map.box_bytes();
   const ByteRange whole{copy.shared, copy.shared + box_bytes, 0, 1};
   CopyEffect effect;
-  const uint32_t on_chip = cta.shared_footprint({&whole, 1});
+  const uint32_t on_chip = (copy.to_shared ? *copy.target : cta).shared_footprint({&whole, 1});
   std::vector<ByteRange> outside = global_ranges(rows);
   const bool touches_global = !outside.empty();
   const uint32_t off_chip = touches_global ? cta.recorder.footprint(Space::global, map.buffer, outside) : 0;
@@ -106,14 +126,14 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
     if (touches_global) effect.reads.push_back(off_chip);
     effect.writes.push_back(on_chip);
     if (cta.global.opaque(map.buffer)) {
-      cta.shared.forget(copy.shared, box_bytes);
+      copy.target->shared.forget(copy.shared, box_bytes);
       return effect;
     }
     for (const BoxRow& r : rows) {
       fill_out_of_bounds(map, row);
       if (r.bytes != 0) cta.global.read(map.buffer, r.global, r.bytes, row, r.skip);
       for_each_chunk(map, copy.shared, r, row_bytes, [&](uint32_t address, uint32_t at, uint32_t bytes) {
-        cta.shared.write(address, at, bytes, row);
+        copy.target->shared.write(address, at, bytes, row);
       });
     }
     return effect;
@@ -130,7 +150,7 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
       std::copy_n(chunk.known.begin(), bytes, row.known.begin() + at);
       if (cta.provenance()) std::copy_n(chunk.cells.begin(), bytes, row.cells.begin() + at);
     });
-    cta.write_global(map.buffer, r.global, r.bytes, row, r.skip, place);
+    store_global(cta, copy, map.buffer, r.global, r.bytes, row, r.skip, place);
   }
   return effect;
 }
@@ -139,7 +159,7 @@ CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
   const uint32_t place = cta.recorder.trace().ops[copy.op].place;
   const ByteRange on_chip{copy.shared, copy.shared + copy.bytes, 0, 1};
   const ByteRange off_chip{copy.offset, copy.offset + copy.bytes, 0, 1};
-  const uint32_t inside = cta.shared_footprint({&on_chip, 1});
+  const uint32_t inside = (copy.to_shared ? *copy.target : cta).shared_footprint({&on_chip, 1});
   const uint32_t outside = cta.recorder.footprint(Space::global, copy.buffer, {&off_chip, 1});
   CopyEffect effect;
   ByteRun run;
@@ -148,12 +168,12 @@ CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
     effect.reads.push_back(outside);
     effect.writes.push_back(inside);
     cta.global.read(copy.buffer, copy.offset, copy.bytes, run, 0);
-    cta.shared.write(copy.shared, 0, copy.bytes, run);
+    copy.target->shared.write(copy.shared, 0, copy.bytes, run);
   } else {
     effect.reads.push_back(inside);
     effect.writes.push_back(outside);
     cta.shared.read(copy.shared, copy.bytes, run);
-    cta.write_global(copy.buffer, copy.offset, copy.bytes, run, 0, place);
+    store_global(cta, copy, copy.buffer, copy.offset, copy.bytes, run, 0, place);
   }
   return effect;
 }

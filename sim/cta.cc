@@ -88,7 +88,8 @@ Cta::Cta(Machine& m, uint16_t number, Dim3 where)
     const uint32_t lanes = std::min(warp_size, threads - w * warp_size);
     warp->started = lanes == warp_size ? all_lanes : (LaneMask{1} << lanes) - 1;
     warp->fragments.push_back({0, warp->started, false, {}});
-    warp->strands.push_back({warp->started, recorder.take_agent(index, static_cast<uint16_t>(w), role_of(launch, w))});
+    warp->strands.push_back(
+        {warp->started, recorder.take_agent(index, static_cast<uint16_t>(w), role_of(launch, w))});
     warp->owned_registers = p.registers_per_thread;
     for (auto [reg, value] : p.constants) warp->regs.set_all(reg, value);
     for (auto [reg, offset] : p.shared_addresses) warp->regs.set_all(reg, offset + window_tag);
@@ -274,13 +275,26 @@ void Cta::land(const Copy& copy) {
   const AsyncOp& op = recorder.trace().ops[copy.op];
   const AgentId issuer = op.issuer;
   const uint32_t place = op.place;
+  if (copy.to_shared && copy.target != this && copy.target->ended()) {
+    recorder.fault(issuer, place, "D5",
+                   fmt::format("a bulk copy lands in shared memory of the CTA of rank {}, which has ended",
+                               copy.target->rank),
+                   "let the destination CTA wait for the copy before it ends");
+    halt();
+    return;
+  }
   CopyEffect effect = copy.tensor ? land_tensor_copy(*this, copy) : land_plain_copy(*this, copy);
   auto access = [&](uint32_t footprint, bool write) {
     Event& e = recorder.add(EventKind::async_access, issuer, place);
     e.object = copy.op;
     e.footprint = footprint;
     if (write) e.flags = Event::write;
+    if (write && copy.reduction.kind != Reduction::Kind::none) e.flags |= Event::atomic;
   };
+  if (copy.made_map) {
+    access(copy.map_footprint, false);
+    recorder.trace().events.back().flags = Event::tensormap;
+  }
   for (uint32_t f : effect.reads) access(f, false);
   for (uint32_t f : effect.writes) access(f, true);
   Event& done = recorder.add(EventKind::async_complete, issuer, place);
@@ -408,14 +422,31 @@ Step Cta::wait_for_lanes(Warp& warp, LaneMask lanes, LaneMask missing) {
   return Step::blocked;
 }
 
+void Cta::absorb(AgentId agent, AgentId peek, uint32_t place) {
+  Event& e = recorder.add(EventKind::join, agent, place);
+  e.object = peek.v;
+  e.flags = Event::memory;
+  recorder.release_agent(peek);
+}
+
+void Cta::drop_peeks(Warp& warp, LaneMask lanes, uint32_t place, uint32_t peek) {
+  std::erase_if(warp.peeks, [&](const Peek& p) {
+    if ((p.lanes & lanes) == 0 || (peek != any_peek && p.place != peek)) return false;
+    absorb(any_strand(warp, p.lanes & lanes), p.strand, place);
+    return true;
+  });
+}
+
 void Cta::exit_lanes(Warp& warp, LaneMask mask, uint32_t place) {
+  if (!warp.peeks.empty()) drop_peeks(warp, mask, place, any_peek);
   for (const Strand& s : strands_of(warp, mask, place))
-    recorder.add(EventKind::exit, s.agent, place).count =
-        static_cast<uint32_t>(std::popcount(s.lanes));
+    recorder.add(EventKind::exit, s.agent, place).count = static_cast<uint32_t>(std::popcount(s.lanes));
   std::erase_if(warp.strands, [&](const Strand& s) { return (s.lanes & mask) != 0; });
   warp.exited |= mask;
   std::erase_if(warp.fragments, [&](const Fragment& f) { return f.lanes == mask; });
-  if (warp.live() == 0) machine.settle_cluster_barrier(cluster);  // C5
+  ClusterBarrier& barrier = machine.barriers[cluster];
+  barrier.leave(static_cast<uint32_t>(std::popcount(mask)),
+                warp.cluster_seat(barrier.generation()) == ClusterBarrier::Seat::arrived);
 }
 
 BarrierObject* Cta::barrier_at(uint64_t address) {
@@ -431,8 +462,10 @@ BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {
   auto it = bulk_queues.find(key);
   if (it == bulk_queues.end()) {
     BulkQueue q;
-    q.queue = recorder.add_queue(
-        {.kind = QueueInfo::Kind::bulk, .cta = index, .warp = warp.index, .lane = static_cast<uint8_t>(lane)});
+    q.queue = recorder.add_queue({.kind = QueueInfo::Kind::bulk,
+                                  .cta = index,
+                                  .warp = warp.index,
+                                  .lane = static_cast<uint8_t>(lane)});
     it = bulk_queues.emplace(key, q).first;
   }
   return it->second;

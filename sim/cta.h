@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/protocol/cluster_barrier.h"
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/named_barrier.h"
 #include "sim/copy_groups.h"
@@ -20,6 +21,7 @@
 #include "sim/program.h"
 #include "sim/recorder.h"
 #include "sim/register_file.h"
+#include "sim/tensor_state.h"
 
 namespace turnstile::sim {
 
@@ -53,6 +55,16 @@ struct Strand {
   AgentId agent;
 };
 
+/// A poll that was answered "not yet" and whose wait is still to come (ALG-K2). `strand` stands for the poll:
+/// it knows what was known there, and waits until the wait is over.
+struct Peek {
+  uint32_t place = 0;
+  LaneMask lanes = 0;
+  AgentId strand;
+  uint32_t barrier = 0;
+  uint64_t phase = 0;  ///< parity or generation asked for
+};
+
 struct Warp {
   Warp(uint16_t number, size_t registers, bool with_cells)
       : index(number), regs(registers, with_cells), in_flight(registers) {}
@@ -66,12 +78,18 @@ struct Warp {
   uint32_t owned_registers = 0;  ///< per thread (setmaxnreg)
   InFlightRegisters in_flight;
   CopyGroups copy_groups;
-  uint64_t cluster_arrivals = 0;  ///< at the cluster barrier: the last instance that it arrived in, from 1
-  uint64_t cluster_waits = 0;     ///< the last instance that it saw complete
-  bool cluster_released = false;  ///< the last arrival was not .relaxed (C3)
+  std::vector<Peek> peeks;
+  uint64_t cluster_arrivals = 0;    ///< at the cluster barrier: the last instance that it arrived in, from 1
+  uint64_t cluster_waits = 0;       ///< the last instance that it saw complete
+  bool cluster_released = false;    ///< the last arrival was not .relaxed (C3)
   std::vector<WindowMemory> local;  ///< per lane, if the kernel has local memory
 
   LaneMask live() const { return started & ~exited; }
+  ClusterBarrier::Seat cluster_seat(uint64_t completed) const {
+    return cluster_arrivals > completed       ? ClusterBarrier::Seat::arrived
+           : cluster_arrivals > cluster_waits ? ClusterBarrier::Seat::released
+                                              : ClusterBarrier::Seat::out;
+  }
 };
 
 /// Bulk groups of one thread (BK2).
@@ -97,13 +115,16 @@ struct Copy {
   bool to_shared = true;
   bool tensor = true;
   uint32_t map = 0;
+  std::shared_ptr<const TensorMap> made_map;  ///< one that the kernel made, instead of `map`
+  uint32_t map_footprint = 0;                 ///< of its bytes
   int64_t coordinates[5] = {0, 0, 0, 0, 0};
   uint32_t shared = 0;  ///< address in the shared window
   uint32_t buffer = 0;  ///< plain copies
   uint64_t offset = 0, bytes = 0;
-  Cta* target = nullptr;  ///< whose shared memory a load writes (MB30: one copy for each)
+  Cta* target = nullptr;             ///< whose shared memory a load writes (MB30: one copy for each)
   BarrierObject* barrier = nullptr;  ///< loads complete on it; entries of Cta::barriers stay
   BulkQueue* queue = nullptr;        ///< stores belong to it
+  Reduction reduction;               ///< a store that combines with what is there
 };
 
 /// One wgmma.mma_async of a warp group. It runs when all four warps have issued it.
@@ -123,6 +144,7 @@ struct WarpGroup {
   size_t executed = 0;  ///< ops before this number have run
   uint64_t issued[4] = {0, 0, 0, 0};
   uint64_t committed[4] = {0, 0, 0, 0};
+  uint8_t fenced = 0;             ///< warps that have executed wgmma.fence (WG1)
   uint32_t register_request = 0;  ///< warps that wait in setmaxnreg.inc, bit by bit
   uint32_t register_grant = 0;    ///< warps whose inc was granted and that have not seen it yet
   uint32_t register_release = 0;  ///< warps that executed the open setmaxnreg.dec
@@ -164,6 +186,8 @@ class Cta {
   ByteRun scratch;                            ///< of the instruction that runs
   std::deque<Copy> copies;
   std::deque<Flight> flights;
+  TensorState tensor;
+  bool cancel_failed = false;  ///< it has seen a try_cancel fail (CL4)
   int64_t free_registers = 0;  ///< pool of setmaxnreg, in registers of one thread
   std::map<std::pair<uint64_t, uint32_t>, OperandFootprint> operand_footprints;  ///< sim/matrix.h
   uint64_t steps = 0;
@@ -188,6 +212,13 @@ class Cta {
   /// Execution order only (shfl, elect, vote: M15).
   void order_strands(Warp& warp, LaneMask lanes, uint32_t place);
   AgentId any_strand(const Warp& warp, LaneMask lanes) const;
+
+  /// A strand that stood for a peek is over: `agent` takes up what it knew.
+  void absorb(AgentId agent, AgentId peek, uint32_t place);
+  /// Peeks of these lanes whose wait was never executed, so that their answer decided nothing: of the poll at
+  /// `peek`, or (any_peek) all.
+  static constexpr uint32_t any_peek = 0xffffffff;
+  void drop_peeks(Warp& warp, LaneMask lanes, uint32_t place, uint32_t peek);
 
   Fragment& fragment_at(Warp& warp, LaneMask lanes);
   Step fault(const Warp& warp, LaneMask lanes, const Decoded& d, std::string rule, std::string message,

@@ -22,6 +22,16 @@ bool known_in(const Warp& warp, uint32_t reg, LaneMask lanes) {
   return (warp.regs.known(reg) & lanes) == lanes;
 }
 
+/// N8: does every warp that has not exited wait as `wait` says?
+bool all_wait(const Cta& cta, const WaitState& wait) {
+  for (const auto& warp : cta.warps)
+    for (const Fragment& f : warp->fragments)
+      if ((f.lanes & warp->live()) != 0 && !(f.wait.entered && f.wait.on == wait.on &&
+                                             f.wait.object == wait.object && f.wait.target == wait.target))
+        return false;
+  return true;
+}
+
 }  // namespace
 
 Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -38,7 +48,9 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   const auto first = static_cast<unsigned>(std::countr_zero(lanes));
   const auto id = static_cast<uint32_t>(warp.regs.get(d.src[0], first));
   const uint32_t threads = (cta.launch.threads() + warp_size - 1) / warp_size * warp_size;
-  const auto count = d.src.size() > 1 ? static_cast<uint32_t>(warp.regs.get(d.src[1], first)) : threads;
+  auto count = d.src.size() > 1 ? static_cast<uint32_t>(warp.regs.get(d.src[1], first)) : 0;
+  const bool whole_cta = count == 0 && waits;  // N1: only an arrival needs a count; 0 is none (P8)
+  if (whole_cta) count = threads;
   if (id > 15)
     return cta.fault(warp, lanes, d, "N1", fmt::format("named barrier {}: only 0 to 15 exist", id),
                      "use an id below 16");
@@ -46,16 +58,18 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   Fragment& f = cta.fragment_at(warp, lanes);
   NamedBarrier& barrier = cta.named[id];
   if (f.wait.entered) {
-    if (barrier.instance() < f.wait.target) return Step::blocked;
+    if (barrier.instance() < f.wait.target &&
+        !(barrier.releasable() && all_wait(cta, f.wait) && barrier.release()))
+      return Step::blocked;
   } else {
     const AgentId agent = cta.join_strands(warp, lanes, d.index);
     Event& e = cta.recorder.add(EventKind::named_barrier_arrive, agent, d.index);
     e.object = object;
     e.count = count;
     e.bytes = warp_size;
-    if (waits) e.flags = Event::waits;
+    e.flags = static_cast<uint8_t>((waits ? Event::waits : 0) | (whole_cta ? Event::whole_cta : 0));
     f.wait = {true, Blocked::On::named_barrier, object, count, barrier.instance() + 1};
-    switch (barrier.contribute(count, warp_size)) {
+    switch (barrier.contribute(count, warp_size, whole_cta)) {
       case NamedBarrier::Outcome::ok:
       case NamedBarrier::Outcome::completed:
         break;

@@ -5,7 +5,9 @@
 
 #include <bit>
 
+#include "sim/exec_tensormap.h"
 #include "sim/handlers.h"
+#include "sim/machine.h"
 
 namespace turnstile::sim {
 
@@ -26,24 +28,68 @@ Step unknown_operand(Cta& cta, const Decoded& d) {
       "give the buffer it was loaded from `control_data = true` and its values");
 }
 
-/// The barrier that a load completes on; null after a recorded fault.
-BarrierObject* completion_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, uint32_t reg,
-                                  int64_t offset) {
-  const uint64_t address = (warp.regs.get(reg, lane) + static_cast<uint64_t>(offset)) & 0xffffffff;
-  BarrierObject* object = cta.barrier_at(cta.shared_offset(address));
-  if (object == nullptr || !object->state.valid()) {
-    cta.fault(warp, LaneMask{1} << lane, d, "MB10",
-              fmt::format("a bulk copy completes on {}, which is not an initialised mbarrier",
-                          cta.shared_name(address)),
-              "mbarrier.init, then a CTA barrier, before the first copy");
-    return nullptr;
+/// A CTA that a load writes, and the barrier that it completes on there.
+struct Destination {
+  Cta* cta = nullptr;
+  BarrierObject* barrier = nullptr;
+};
+
+/// Where a load goes: the CTA that the destination address names, or with .multicast::cluster each CTA of the
+/// mask (MB30). The barrier lies in the same CTA; with .cta_group::2 in that CTA or its peer, whichever has
+/// the parity of the CTA that the barrier's address names. Empty after a recorded fault.
+std::vector<Destination> destinations(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane,
+                                      uint64_t address, uint64_t barrier_address) {
+  const LaneMask bit = LaneMask{1} << lane;
+  const uint32_t size = cta.machine.cluster_size();
+  std::vector<Destination> out;
+  Cta* named = cta.owner_of(address);
+  const Cta* barrier_owner = cta.owner_of(barrier_address);
+  uint64_t mask = named == nullptr ? 0 : uint64_t{1} << named->rank;
+  if (d.shape[1] != 0) mask = warp.regs.get(d.src.back(), lane) & 0xffff;
+  if (named == nullptr || barrier_owner == nullptr || mask == 0 || mask >> size != 0) {
+    cta.fault(warp, bit, d, "DX3",
+              d.shape[1] != 0 ? fmt::format("a multicast to the CTAs of mask 0x{:x} in a cluster of {}", mask, size)
+                              : fmt::format("a bulk copy names a CTA that is not in its cluster of {}", size),
+              "name CTAs of the cluster; does the launch have clusters?");
+    return {};
   }
-  return object;
+  const bool pair = d.shape[2] == 2;
+  if (d.shape[1] == 0 && !pair && barrier_owner != named) {
+    cta.fault(warp, bit, d, "DX1", "a bulk copy completes on a barrier of another CTA than the one that it writes",
+              "pass the barrier of the destination CTA (mapa)");
+    return {};
+  }
+  const uint64_t offset = barrier_owner->shared_offset(barrier_address);
+  for (uint32_t r = 0; r < size; ++r) {
+    if ((mask >> r & 1) == 0) continue;
+    Destination to;
+    to.cta = cta.machine.ctas[cta.cluster * size + r].get();
+    const uint32_t at = !pair ? r : (r & ~1u) | (barrier_owner->rank & 1u);
+    const std::string where = to.cta == &cta ? "" : fmt::format(" of the CTA of rank {}", at);
+    if (to.cta != &cta && to.cta->ended()) {
+      cta.fault(warp, bit, d, "D2", fmt::format("a bulk copy to the CTA of rank {}, which has ended", r),
+                "keep every CTA alive until its peers are done with it: a cluster barrier before the exit");
+      return {};
+    }
+    to.barrier = at < size ? cta.machine.ctas[cta.cluster * size + at]->barrier_at(offset) : nullptr;
+    if (to.barrier == nullptr || !to.barrier->state.valid()) {
+      cta.fault(warp, bit, d, "MB10",
+                fmt::format("a bulk copy completes on {}{}, which is not an initialised mbarrier",
+                            cta.shared_name(offset), where),
+                where.empty() ? "mbarrier.init, then a CTA barrier, before the first copy"
+                              : "mbarrier.init, fence.mbarrier_init and a cluster barrier before the first copy");
+      return {};
+    }
+    out.push_back(to);
+  }
+  return out;
 }
 
 /// Records the issue and puts the copy in flight.
 void issue(Cta& cta, Warp& warp, const Decoded& d, AgentId agent, unsigned lane, Copy copy, uint64_t bytes,
-           BarrierObject* barrier) {
+           const Destination& to = {}) {
+  BarrierObject* barrier = to.barrier;
+  copy.target = to.cta;
   AsyncOp op;
   op.kind = copy.to_shared ? AsyncOp::Kind::bulk_load : AsyncOp::Kind::bulk_store;
   op.issuer = agent;
@@ -79,11 +125,22 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       const uint64_t map_address =
           warp.regs.get(d.src[map_at], lane) + static_cast<uint64_t>(d.offsets[map_at]);
       auto found = cta.program.tensor_map_at.find(map_address - AddressMap::param_window);
-      if (found == cta.program.tensor_map_at.end())
-        return cta.fault(warp, bit, d, "PE10",
-                         fmt::format("0x{:x} is not the address of a tensor map of this launch", map_address),
-                         "pass the map as a __grid_constant__ parameter and name it in [[params]]");
-      const TensorMap& map = cta.launch.tensor_maps[found->second];
+      std::optional<MadeMap> made;
+      if (found == cta.program.tensor_map_at.end()) {
+        made = map_made_at(cta, map_address);
+        if (!made)
+          return cta.fault(warp, bit, d, "PE10",
+                           fmt::format("0x{:x} is not the address of a tensor map of this launch", map_address),
+                           "pass the map as a __grid_constant__ parameter and name it in [[params]]");
+        if (made->map == nullptr)
+          return cta.unknown(d, fmt::format("a copy with a tensor map in global memory: {}", made->problem),
+                             "let the kernel make the map with tensormap.replace and tensormap.cp_fenceproxy");
+        if (!made->violation.empty())
+          return cta.fault(warp, bit, d, made->violation.substr(0, made->violation.find(':')),
+                           "a copy with a tensor map made by the kernel, " + made->violation,
+                           "replace all fields that differ from those of the map that was copied");
+      }
+      const TensorMap& map = made ? *made->map : cta.launch.tensor_maps[found->second];
       if (map.dims.size() != rank)
         return cta.fault(
             warp, bit, d, "BS5",
@@ -101,13 +158,29 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                            "use a plain or fully swizzled box");
       Copy copy;
       copy.to_shared = is_load;
-      copy.map = found->second;
+      copy.reduction = {d.reduction.kind, map.type};
+      if (d.reduction.kind != Reduction::Kind::none && !reduction_is_defined(copy.reduction))
+        return cta.fault(warp, bit, d, "BK7",
+                         fmt::format("'{}' with the element type of tensor map '{}'", d.text->mnemonic, map.name),
+                         "use a map whose element type has this reduction");
+      if (made) {
+        copy.made_map = made->map;
+        copy.map_footprint = made->footprint;
+      } else {
+        copy.map = found->second;
+      }
       for (size_t i = 0; i < rank; ++i)
         copy.coordinates[i] = static_cast<int32_t>(warp.regs.get(d.src[map_at + 1 + i], lane));
+      if (const int64_t bytes = copy.coordinates[0] * static_cast<int64_t>(element_bytes(map.type)); bytes % 16 != 0)
+        return cta.fault(warp, bit, d, "BS15",
+                         fmt::format("the innermost coordinate {} of a tensor copy is {} bytes, no multiple of 16",
+                                     copy.coordinates[0], bytes),
+                         "start tiles at multiples of 16 bytes along the innermost dimension");
       const size_t shared_at = is_load ? 0 : 1 + rank;
       const int64_t shared_offset = d.offsets[is_load ? 0 : 1];
-      copy.shared = static_cast<uint32_t>(
-          cta.shared_offset(warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset)));
+      const uint64_t shared = warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset);
+      const Cta* owner = is_load ? cta.owner_of(shared) : &cta;
+      copy.shared = (owner == nullptr ? cta : *owner).shared_offset(shared);
       if (copy.shared % 128 != 0)
         return cta.fault(warp, bit, d, "BS2",
                          fmt::format("shared address {} of a tensor copy is not 128-byte aligned",
@@ -127,12 +200,14 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                 warp, bit, d, "BS14",
                 fmt::format("a tensor store starts at the negative coordinate {}", copy.coordinates[i]),
                 "clip the tile before the store");
-      BarrierObject* barrier = nullptr;
-      if (is_load) {
-        barrier = completion_barrier(cta, warp, d, lane, d.src[2 + rank], d.offsets[2]);
-        if (barrier == nullptr) return Step::stop;
+      if (!is_load) {
+        issue(cta, warp, d, s.agent, lane, copy, map.box_bytes());
+        continue;
       }
-      issue(cta, warp, d, s.agent, lane, copy, map.box_bytes(), barrier);
+      const uint64_t barrier = warp.regs.get(d.src[2 + rank], lane) + static_cast<uint64_t>(d.offsets[2]);
+      const std::vector<Destination> to = destinations(cta, warp, d, lane, shared, barrier);
+      if (to.empty()) return Step::stop;
+      for (const Destination& one : to) issue(cta, warp, d, s.agent, lane, copy, map.box_bytes(), one);
     }
   }
   return Step::next;
@@ -149,9 +224,11 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       Copy copy;
       copy.to_shared = is_load;
       copy.tensor = false;
+      copy.reduction = d.reduction;
       const uint64_t first = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
       const uint64_t second = warp.regs.get(d.src[1], lane) + static_cast<uint64_t>(d.offsets[1]);
-      copy.shared = cta.shared_offset(is_load ? first : second);
+      const Cta* owner = is_load ? cta.owner_of(first) : &cta;
+      copy.shared = (owner == nullptr ? cta : *owner).shared_offset(is_load ? first : second);
       const uint64_t global = is_load ? second : first;
       copy.bytes = warp.regs.get(d.src[2], lane) & 0xffffffff;
       if (copy.bytes == 0 || copy.bytes % 16 != 0 || copy.shared % 16 != 0 || global % 16 != 0)
@@ -172,12 +249,14 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                          fmt::format("a bulk copy of {} bytes leaves buffer '{}' or shared memory",
                                      copy.bytes, cta.recorder.trace().allocation_names[copy.buffer]),
                          "check the size against the launch file");
-      BarrierObject* barrier = nullptr;
-      if (is_load) {
-        barrier = completion_barrier(cta, warp, d, lane, d.src[3], d.offsets[2]);
-        if (barrier == nullptr) return Step::stop;
+      if (!is_load) {
+        issue(cta, warp, d, s.agent, lane, copy, copy.bytes);
+        continue;
       }
-      issue(cta, warp, d, s.agent, lane, copy, copy.bytes, barrier);
+      const uint64_t barrier = warp.regs.get(d.src[3], lane) + static_cast<uint64_t>(d.offsets[2]);
+      const std::vector<Destination> to = destinations(cta, warp, d, lane, first, barrier);
+      if (to.empty()) return Step::stop;
+      for (const Destination& one : to) issue(cta, warp, d, s.agent, lane, copy, copy.bytes, one);
     }
   }
   return Step::next;

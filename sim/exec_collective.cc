@@ -58,7 +58,8 @@ Step by_member_mask(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, uint
 Step exec_elect(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return by_member_mask(cta, warp, d, lanes, d.src[0], [&](LaneMask members) {
     cta.order_strands(warp, members, d.index);
-    // The leader is a fixed function of the mask (Q11); which lane is not documented.
+    // Which lane leads is a fixed function of the mask; the documents do not say which. On the H200 it is the
+    // lowest (Q11, probe P13).
     const auto leader = static_cast<unsigned>(std::countr_zero(members));
     if (d.dst[0] != Decoded::none) warp.regs.set_lanes(d.dst[0], members, leader);
     if (d.dst[1] != Decoded::none) {

@@ -173,6 +173,14 @@ Step exec_move(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
+Step exec_move_wide(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned lane) {
+    if (d.dst[0] != Decoded::none) warp.regs.copy(d.dst[0], d.src[0], lane, 0, 8);
+  });
+  if (d.dst.size() > 1 && d.dst[1] != Decoded::none) warp.regs.forget(d.dst[1], lanes);
+  return Step::next;
+}
+
 Step exec_pack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned bytes = d.dst_bits[0] / 8u / static_cast<unsigned>(d.src.size());
   for_each_lane(lanes, [&](unsigned lane) {

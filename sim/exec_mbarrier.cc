@@ -34,6 +34,88 @@ Step for_lanes(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, Body body
   return Step::next;
 }
 
+/// An mbarrier state in a register. It is opaque: only what every schedule agrees on is in the bits of a
+/// state that no .noComplete form made.
+uint64_t state_bits(const Mbarrier::State& s) {
+  return s.generation << 21 | (s.no_complete ? uint64_t{1} << 20 | s.pending : 0);
+}
+Mbarrier::State state_of(uint64_t bits) {
+  return {bits >> 21, static_cast<uint32_t>(bits & 0xfffff), (bits >> 20 & 1) != 0};
+}
+
+/// MB22 in other schedules: an arrive.noComplete is never the last of its phase only if its own thread still
+/// has to arrive. `thread` arrived in phase `generation`.
+void note_order(Cta& cta, const Decoded& d, BarrierObject& b, uint64_t thread, bool no_complete,
+                uint64_t generation) {
+  if (no_complete) {
+    if (b.no_complete_place == BarrierObject::nowhere) b.no_complete_thread = thread;
+    if (b.no_complete_thread != thread) b.no_complete_thread = BarrierObject::several;
+    b.no_complete_place = d.index;
+    return;
+  }
+  const bool all_arrived = b.state.generation() != generation || b.state.pending() == 0;
+  if (!all_arrived || b.no_complete_place == BarrierObject::nowhere) return;
+  if (b.no_complete_thread != thread)
+    cta.recorder.unknown(
+        b.no_complete_place,
+        "an arrive.noComplete whose thread does not make the last arrival of the phase itself: in "
+        "another order it would complete the phase, which has no defined result (MB22)",
+        "let the same thread end the phase with an arrive that may complete it");
+  b.no_complete_place = BarrierObject::nowhere;
+}
+
+/// LF1: other schedules may do other work.
+void other_work(Cta& cta, uint32_t place) {
+  cta.recorder.unknown(place,
+                       "what follows a poll of an mbarrier that fails is other work than polling again",
+                       "wait in a loop that does nothing else");
+}
+
+/// A peek answers "not yet", which it always may (W3), so that its wait is executed. That it can pass as soon
+/// as it is reached is told by a strand of its own, which waits with what is known here.
+void note_peek(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, bool by_state) {
+  cta.drop_peeks(warp, lanes, d.index, d.index);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const uint64_t operand = warp.regs.get(d.src[1], lane);
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
+    Peek p;
+    p.place = d.index;
+    p.lanes = s.lanes;
+    p.barrier = find_barrier(cta, warp, d, lane)->number;
+    p.phase = by_state ? state_of(operand).generation : operand;
+    const AgentInfo info = cta.recorder.trace().agents[s.agent.v];
+    p.strand = cta.recorder.take_agent(info.cta, info.warp, info.role);
+    cta.recorder.add(EventKind::fork, s.agent, d.index).object = p.strand.v;
+    warp.peeks.push_back(p);
+  }
+  warp.regs.set_lanes(d.dst[0], lanes, 0);
+}
+
+/// The wait that a peek announced has passed, for the strand `s`; its event is the last one.
+void end_peeks(Cta& cta, Warp& warp, const Decoded& d, const Strand& s, bool alike, uint64_t phase) {
+  const Event wait = cta.recorder.trace().events.back();
+  for (size_t i = 0; i < warp.peeks.size();) {
+    const Peek p = warp.peeks[i];
+    const std::vector<uint32_t>& waits = cta.program.peeks.at(p.place);
+    if ((p.lanes & s.lanes) == 0 || std::find(waits.begin(), waits.end(), d.index) == waits.end()) {
+      ++i;
+      continue;
+    }
+    if (!alike || (p.lanes & ~s.lanes) != 0 || p.barrier != wait.object || p.phase != phase) {
+      other_work(cta, p.place);
+    } else {
+      Event& poll = cta.recorder.add(EventKind::mbarrier_wait, p.strand, p.place);
+      poll.object = wait.object;
+      poll.count = wait.count;
+      poll.generation = wait.generation;
+      poll.scope = wait.scope;
+      poll.flags = wait.flags;
+    }
+    cta.absorb(s.agent, p.strand, d.index);
+    warp.peeks.erase(warp.peeks.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 }  // namespace
 
 Step exec_mbarrier_init(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -46,7 +128,8 @@ Step exec_mbarrier_init(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
                        "an mbarrier must lie in shared memory, 8-byte aligned",
                        "align the barrier to 8 bytes");
     auto [it, fresh] = cta.barriers.try_emplace(at->offset);
-    if (fresh) it->second.number = cta.recorder.add_barrier(
+    if (fresh)
+      it->second.number = cta.recorder.add_barrier(
           {.cta = cta.index, .address = at->offset, .name = cta.shared_name(at->offset)});
     const auto count = static_cast<uint32_t>(warp.regs.get(d.src[1], lane));
     Event& e = cta.recorder.add(EventKind::mbarrier_init, agent, d.index);
@@ -68,8 +151,10 @@ Step exec_mbarrier_inval(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes)
   });
 }
 
+// variant: bits of ArriveForm. Lanes may lead to a CTA of their own each.
 Step exec_mbarrier_arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  const bool expects = d.variant == 1;
+  const bool expects = (d.variant & arrive_expects) != 0, drops = (d.variant & arrive_drops) != 0;
+  const bool no_complete = (d.variant & arrive_no_complete) != 0;
   const bool has_operand = d.src.size() > 1;
   if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "address");
   if (has_operand && !known_in(warp, d.src[1], lanes))
@@ -83,12 +168,54 @@ Step exec_mbarrier_arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes
     e.scope = d.scope;
     e.count = expects ? 1 : static_cast<uint32_t>(operand);
     e.bytes = expects ? operand : 0;
-    e.flags = static_cast<uint8_t>((d.is_signed ? 0 : Event::release) | (expects ? Event::expects_bytes : 0));
-    if (!d.dst.empty() && d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, b->state.generation());
-    const Mbarrier::Outcome outcome =
-        expects ? b->state.arrive_expect_tx(operand) : b->state.arrive(static_cast<uint32_t>(operand));
+    e.flags = static_cast<uint8_t>((d.is_signed ? 0 : Event::release) | (expects ? Event::expects_bytes : 0) |
+                                   (drops ? Event::drops : 0));
+    const auto count = e.count;
+    Mbarrier::State state = b->state.state();
+    const Mbarrier::Outcome outcome = expects       ? b->state.arrive_expect_tx(operand, drops)
+                                      : no_complete ? b->state.arrive_no_complete(count)
+                                      : drops       ? b->state.arrive_drop(count)
+                                                    : b->state.arrive(count);
+    note_order(cta, d, *b, uint64_t{warp.index} * warp_size + lane, no_complete, state.generation);
+    if (no_complete) state = b->state.state(true);
+    if (!d.dst.empty() && d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, state_bits(state));
     return check_outcome(cta, warp, d, lane, outcome, *b);
   });
+}
+
+// The explicit form of what a copy does when it lands (relaxed: HB5).
+Step exec_mbarrier_complete(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
+    return unknown_operand(cta, d, "address or byte count");
+  return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
+    BarrierObject* b = find_barrier(cta, warp, d, lane);
+    if (b == nullptr) return Step::stop;
+    AsyncOp op;  // a copy of nothing: it tells the trace of bytes that complete, and publishes no other
+    op.kind = AsyncOp::Kind::bulk_load;
+    op.issuer = agent;
+    op.place = d.index;
+    op.barrier = b->number;
+    op.bytes = warp.regs.get(d.src[1], lane) & 0xffffffff;
+    const uint32_t number = cta.recorder.add_op(op);
+    cta.recorder.add(EventKind::async_issue, agent, d.index).object = number;
+    cta.recorder.add(EventKind::async_complete, agent, d.index).object = number;
+    return check_outcome(cta, warp, d, lane, b->state.complete_tx(op.bytes), *b);
+  });
+}
+
+// How many are pending depends on the order of the arrivals: the count is not known to the program's control.
+Step exec_mbarrier_pending(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "state");
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    uint32_t count = 0;
+    if (!Mbarrier::pending_count(state_of(warp.regs.get(d.src[0], lane)), count))
+      return cta.fault(warp, LaneMask{1} << lane, d, "MB22",
+                       "mbarrier.pending_count of a state that no arrive.noComplete returned",
+                       "ask for the count of a state of a .noComplete form only");
+  }
+  if (d.dst[0] != Decoded::none) warp.regs.forget(d.dst[0], lanes);
+  return Step::next;
 }
 
 Step exec_mbarrier_expect(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -121,26 +248,30 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
     const BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
     const uint64_t operand = warp.regs.get(d.src[1], lane);
-    const uint64_t open = b->state.generation();
     if (!by_state && operand > 1)
       return cta.fault(warp, bit, d, "W5", fmt::format("a wait for parity {}: only 0 and 1 exist", operand),
                        "pass phase & 1");
-    if (by_state && (operand > open || operand + 1 < open))
-      return cta.fault(warp, bit, d, "W1",
-                       fmt::format("a wait for the phase of state {} of {}, whose open phase is {}: only the "
-                                   "open phase and the one before it can be asked for",
-                                   operand, cta.recorder.trace().barriers[b->number].name, open),
-                       "wait with the state that the last arrive returned");
-    if (by_state ? open > operand : b->state.ready(static_cast<uint32_t>(operand)))
+    const Mbarrier::State asked = state_of(operand);
+    if (by_state && b->state.ready(asked) == Mbarrier::StateAnswer::too_old)
+      return cta.fault(
+          warp, bit, d, "W1",
+          fmt::format("a wait for the phase of state {} of {}, whose open phase is {}: only the "
+                      "open phase and the one before it can be asked for",
+                      asked.generation, cta.recorder.trace().barriers[b->number].name, b->state.generation()),
+          "wait with the state that the last arrive returned");
+    if (by_state ? b->state.ready(asked) == Mbarrier::StateAnswer::ready
+                 : b->state.ready(static_cast<uint32_t>(operand)))
       ready |= alike ? lanes : bit;
     else
-      wait = {false, Blocked::On::mbarrier, b->number, static_cast<uint32_t>(operand & 1), 0};
+      wait = {false, Blocked::On::mbarrier, b->number,
+              static_cast<uint32_t>((by_state ? asked.generation : operand) & 1), 0};
     if (alike) break;
   }
-  if (!loop)
-    cta.recorder.unknown(d.index,
-                         "what follows a poll of an mbarrier that fails is other work than polling again",
-                         "wait in a loop that does nothing else");
+  if (!loop && alike && cta.program.peeks.contains(d.index)) {
+    note_peek(cta, warp, d, lanes, by_state);
+    return Step::next;
+  }
+  if (!loop) other_work(cta, d.index);
   if (ready == 0 && loop) {
     cta.fragment_at(warp, lanes).wait = wait;
     return Step::blocked;
@@ -156,11 +287,13 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
       if (alike) seen_all = true;
       Event& e = cta.recorder.add(EventKind::mbarrier_wait, s.agent, d.index);
       e.object = b->number;
-      e.count =
-          static_cast<uint32_t>(by_state ? warp.regs.get(d.src[1], lane) & 1 : warp.regs.get(d.src[1], lane));
+      const uint64_t operand = warp.regs.get(d.src[1], lane);
+      e.count = static_cast<uint32_t>(by_state ? state_of(operand).generation & 1 : operand);
       e.generation = b->state.generation();
       e.scope = d.scope;
       if (!d.is_signed) e.flags = Event::acquire;
+      if (d.shape[2] != 0)
+        end_peeks(cta, warp, d, s, alike, by_state ? state_of(operand).generation : operand);
     }
   }
   if (d.dst[0] != Decoded::none) {

@@ -15,8 +15,9 @@ namespace {
 WarpGroup& group_of(Cta& cta, const Warp& warp) {
   WarpGroup& g = cta.groups[warp.index / 4];
   if (g.queue == AsyncOp::none)
-    g.queue = cta.recorder.add_queue(
-        {.kind = QueueInfo::Kind::wgmma, .cta = cta.index, .warp = static_cast<uint16_t>(warp.index / 4 * 4)});
+    g.queue = cta.recorder.add_queue({.kind = QueueInfo::Kind::wgmma,
+                                      .cta = cta.index,
+                                      .warp = static_cast<uint16_t>(warp.index / 4 * 4)});
   return g;
 }
 
@@ -64,6 +65,13 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const uint64_t b = warp.regs.get(d.src[b_at], 0);
   const auto scale = static_cast<uint32_t>((warp.regs.get(d.src[b_at + 1], 0) ^ (d.negated >> 8)) & 1);
 
+  if ((group.fenced >> w & 1) ==
+      0)  // undefined by the letter; ptxas repairs simple cases and says so (C7519)
+    cta.recorder.unknown(
+        d.index,
+        "a wgmma before any wgmma.fence of its warp: whether its registers are ready is left to what "
+        "ptxas repairs (WG1)",
+        "wgmma.fence.sync.aligned before the first wgmma of a sequence");
   const uint64_t number = group.issued[w];
   const uint64_t bulk_group = group.committed[w] + 1;
   if (number == group.ops.size()) {
@@ -111,7 +119,9 @@ void Cta::run_ready_matrix_ops(WarpGroup& group) {
 }
 
 Step exec_wgmma_fence(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  return not_a_warp_group(cta, warp, d, lanes).value_or(Step::next);
+  if (auto step = not_a_warp_group(cta, warp, d, lanes)) return *step;
+  cta.groups[warp.index / 4].fenced |= static_cast<uint8_t>(1u << warp.index % 4);
+  return Step::next;
 }
 
 Step exec_wgmma_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {

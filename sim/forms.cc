@@ -9,6 +9,8 @@
 #include <array>
 #include <utility>
 
+#include "sim/forms_async.h"
+#include "sim/forms_cluster.h"
 #include "sim/handlers.h"
 #include "sim/numerics/tensor_core.h"
 #include "sim/poll_loop.h"
@@ -58,21 +60,34 @@ bool memory_type(const ptx::Instruction& i, Decoded& d) {
   return true;
 }
 
+bool is_order(std::string_view m) {
+  return m == "relaxed" || m == "acquire" || m == "release" || m == "volatile" || m == "mmio" || m == "cta" ||
+         m == "cluster" || m == "gpu" || m == "sys";
+}
+
 Reading read_memory(const ptx::Instruction& i, Decoded& d) {
   for (size_t m = 1; m + 1 < i.modifiers.size(); ++m) {
     const std::string& x = i.modifiers[m];
     const bool plain = x == "shared" || x == "shared::cta" || x == "global" || x == "local" ||
                        x.rfind("param", 0) == 0 || x == "const" || x == "v2" || x == "v4" || x == "v8" ||
                        x == "nc" || x == "weak" || x == "ca" || x == "cg" || x == "cs" || x == "lu" ||
-                       x == "cv" || x == "wb" || x == "wt" || x.rfind("L1::", 0) == 0 ||
+                       x == "cv" || x == "wb" || x == "wt" || is_order(x) || x == "shared::cluster" || x.rfind("L1::", 0) == 0 ||
                        (x.rfind("L2::", 0) == 0 && x != "L2::cache_hint");
     if (!plain) return fmt::format("modifier '.{}'", x);
     if (x[0] == 'v' && x.size() == 2 && x[1] >= '2' && x[1] <= '8')
       d.vector = static_cast<uint8_t>(x[1] - '0');
   }
-  if (!memory_type(i, d)) return fmt::format("type '.{}'", i.modifiers.back());
+  if (i.modifiers.back() == "b128" && d.vector == 1 && !d.dst.empty()) {
+    d.bytes = 8;  // of a 128-bit register only the low half is kept: the answer of a try_cancel lies there
+    d.vector = 2;
+    d.dst.push_back(Decoded::none);
+  } else if (!memory_type(i, d)) {
+    return fmt::format("type '.{}'", i.modifiers.back());
+  }
   if (d.bytes * d.vector > 32) return std::string("more than 32 bytes at once");
   d.space = space_of(i);
+  d.any_cta = has(i, "shared::cluster");
+  if (!read_order(i, d)) return std::string("its memory order");
   return fine;
 }
 
@@ -81,6 +96,7 @@ Reading read_load(const ptx::Instruction& i, Decoded& d) {
   return read_memory(i, d);
 }
 Reading read_store(const ptx::Instruction& i, Decoded& d) {
+  if (has(i, "async")) return read_store_async(i, d);
   d.run = exec_store;
   if (has(i, "const") || space_of(i) == AddressSpace::param) return std::string("a store to constant memory");
   return read_memory(i, d);
@@ -109,9 +125,23 @@ uint8_t type_bytes(std::string_view type) {
 
 bool is_vector(const ptx::Operand& o) { return o.kind == ptx::OperandKind::vector && o.elements.size() > 1; }
 
+/// A 128-bit register keeps its low half only (the answer of a try_cancel): the high half is not known.
+Reading read_wide_move(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_move;
+  d.bytes = 16;
+  if (i.operands.size() != 2) return fine;
+  const bool from_vector = is_vector(i.operands[1]), to_vector = is_vector(i.operands[0]);
+  if (from_vector && to_vector) return std::string("a move between two vectors");
+  if (!from_vector && !to_vector) return fine;
+  d.run = exec_move_wide;
+  d.vector = 2;
+  return i.operands[from_vector ? 1 : 0].elements.size() == 2 ? fine : Reading("this number of parts");
+}
+
 Reading read_move(const ptx::Instruction& i, Decoded& d) {
   const std::string& t = i.modifiers.back();
   if (i.modifiers.size() != 2) return std::string("its modifiers");
+  if (t == "b128") return read_wide_move(i, d);
   d.bytes = type_bytes(t);
   if (d.bytes == 0 && t != "pred") return fmt::format("type '.{}'", t);
   d.run = exec_move;
@@ -170,17 +200,30 @@ Reading read_mbarrier(const ptx::Instruction& i, Decoded& d) {
   const std::string_view verb =
       i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
   d.space = space_of(i);
-  if (has(i, "shared::cluster")) return std::string("a barrier of another CTA (shared::cluster)");
-  if (!only(i, {"init", "inval", "arrive", "expect_tx", "test_wait", "try_wait", "parity", "release",
-                "relaxed", "acquire", "cta", "cluster", "shared", "shared::cta", "b64"}))
+  if (!only(i, {"init",          "inval",       "arrive",      "arrive_drop",     "noComplete",
+                "pending_count", "complete_tx", "expect_tx",   "test_wait",       "try_wait",
+                "parity",        "release",     "relaxed",     "acquire",         "cta",
+                "cluster",       "shared",      "shared::cta", "shared::cluster", "b64"}))
     return std::string("its modifiers");
+  // MB7: what may reach a barrier of another CTA.
+  d.any_cta = (verb == "arrive" || verb == "arrive_drop" || verb == "expect_tx" || verb == "complete_tx") &&
+              (has(i, "shared::cluster") || d.space == AddressSpace::generic);
+  if (has(i, "shared::cluster") &&
+      (!d.any_cta || (!d.dst.empty() && d.dst[0] != Decoded::none) || has(i, "noComplete")))
+    return std::string("this operation on a barrier of another CTA (MB7)");
   d.is_signed = has(i, "relaxed");
   if (verb == "init") d.run = exec_mbarrier_init;
   if (verb == "inval") d.run = exec_mbarrier_inval;
   if (verb == "expect_tx") d.run = exec_mbarrier_expect;
-  if (verb == "arrive") {
+  if (verb == "complete_tx") d.run = exec_mbarrier_complete;
+  if (verb == "pending_count") d.run = exec_mbarrier_pending;
+  if (verb == "arrive" || verb == "arrive_drop") {
     d.run = exec_mbarrier_arrive;
-    d.variant = has(i, "expect_tx") ? 1 : 0;
+    d.variant = static_cast<uint8_t>((has(i, "expect_tx") ? arrive_expects : 0) |
+                                     (verb == "arrive_drop" ? arrive_drops : 0) |
+                                     (has(i, "noComplete") ? arrive_no_complete : 0));
+    if (has(i, "noComplete") && (has(i, "expect_tx") || verb == "arrive_drop"))
+      return std::string("its modifiers");
   }
   if (verb == "test_wait" || verb == "try_wait") {
     d.run = exec_mbarrier_wait;
@@ -194,7 +237,7 @@ Reading read_bar(const ptx::Instruction& i, Decoded& d) {
     d.run = exec_warp_sync;
     return only(i, {"warp", "sync"}) ? fine : Reading("its modifiers");
   }
-  if (has(i, "cluster")) return std::string("cluster barriers");
+  if (has(i, "cluster")) return read_cluster_barrier(i, d);
   if (!only(i, {"sync", "arrive", "aligned", "cta"})) return std::string("its modifiers");
   d.run = exec_named_barrier;
   d.variant = has(i, "arrive") ? 1 : 0;
@@ -209,6 +252,7 @@ Reading read_fence(const ptx::Instruction& i, Decoded& d) {
     d.variant = static_cast<uint8_t>(EventKind::fence_mbarrier_init);
     return only(i, {"mbarrier_init", "release", "cluster"}) ? fine : Reading("its modifiers");
   }
+  if (has(i, "tensormap::generic")) return read_tensormap_fence(i, d);
   if (has(i, "proxy")) {
     d.variant = static_cast<uint8_t>(EventKind::fence_proxy_async);
     if (!has(i, "async") || !only(i, {"proxy", "async", "shared::cta", "shared::cluster", "global"}))
@@ -218,10 +262,7 @@ Reading read_fence(const ptx::Instruction& i, Decoded& d) {
                                    (global || !shared ? Event::global_space : 0));
     return fine;
   }
-  d.variant = static_cast<uint8_t>(EventKind::fence);
-  return only(i, {"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys", "gl"})
-             ? fine
-             : Reading("its modifiers");
+  return read_memory_fence(i, d);
 }
 
 Reading read_setmaxnreg(const ptx::Instruction& i, Decoded& d) {
@@ -258,7 +299,7 @@ Reading read_vote(const ptx::Instruction& i, Decoded& d) {
 }
 
 Reading read_cp(const ptx::Instruction& i, Decoded& d) {
-  if (!has(i, "async") || !has(i, "bulk")) return std::string("cp.async of single threads");
+  if (!has(i, "bulk")) return read_cp_async(i, d);
   if (has(i, "commit_group")) {
     d.run = exec_bulk_commit;
     return only(i, {"async", "bulk", "commit_group"}) ? fine : Reading("its modifiers");
@@ -269,21 +310,48 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
     return only(i, {"async", "bulk", "wait_group", "read"}) ? fine : Reading("its modifiers");
   }
   if (has(i, "prefetch")) return read_hint(i, d);
-  if (has(i, "reduce")) return std::string("reductions");
-  if (has(i, "multicast::cluster")) return std::string("multicast to a cluster");
-  if (!only(i, {"async", "bulk", "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "shared::cluster",
-                "shared::cta", "global", "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint"}))
+  std::string_view reduction_type;
+  if (const Reading why = read_bulk_reduction(i, d, reduction_type)) return why;
+  if (!std::all_of(i.modifiers.begin() + 1, i.modifiers.end(), [&](const std::string& m) {
+        static constexpr std::string_view allowed[] = {"async",
+                                                       "bulk",
+                                                       "tensor",
+                                                       "1d",
+                                                       "2d",
+                                                       "3d",
+                                                       "4d",
+                                                       "5d",
+                                                       "tile",
+                                                       "shared::cluster",
+                                                       "shared::cta",
+                                                       "global",
+                                                       "bulk_group",
+                                                       "mbarrier::complete_tx::bytes",
+                                                       "multicast::cluster",
+                                                       "cta_group::1",
+                                                       "cta_group::2",
+                                                       "L2::cache_hint"};
+        return std::find(std::begin(allowed), std::end(allowed), m) != std::end(allowed) ||
+               (d.reduction.kind != Reduction::Kind::none &&
+                (m == "reduce" || m == "noftz" || m == reduction_type ||
+                 reduction_kind(m) == d.reduction.kind));
+      }))
     return std::string("its modifiers");
   const bool is_load = has(i, "mbarrier::complete_tx::bytes");
   if (!is_load && !has(i, "bulk_group")) return std::string("a copy without completion mechanism");
-  if (is_load && has(i, "shared::cta") && !has(i, "global"))
-    return std::string("copies between shared memories");
+  if (is_load && has(i, "shared::cta") && !has(i, "global")) return read_peer_copy(i, d);
+  if (is_load && d.reduction.kind != Reduction::Kind::none) return std::string("its modifiers");
+  const size_t multicast = has(i, "multicast::cluster") ? 1 : 0;  // a mask of CTAs behind the barrier
+  if (!is_load && (multicast != 0 || has(i, "cta_group::1") || has(i, "cta_group::2")))
+    return std::string("its modifiers");
+  d.shape[1] = static_cast<uint32_t>(multicast);
+  d.shape[2] = has(i, "cta_group::2") ? 2 : 1;
   d.variant = is_load ? 0 : 1;
   d.run = has(i, "tensor") ? exec_tensor_copy : exec_plain_copy;
   if (has(i, "tensor")) {
     for (const std::string& m : i.modifiers)
       if (m.size() == 2 && m[1] == 'd') d.shape[0] = static_cast<uint32_t>(m[0] - '0');
-    const size_t needed = d.shape[0] + (is_load ? 3 : 2);
+    const size_t needed = d.shape[0] + (is_load ? 3 : 2) + multicast;
     if (d.shape[0] == 0 || d.src.size() < needed) return std::string("its operands");
     for (const ptx::Operand& o : i.operands)
       if (o.kind == ptx::OperandKind::address && o.elements.size() > 1 &&
@@ -291,7 +359,7 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
         return fmt::format("{} coordinates", o.elements[1].elements.size());
     d.src.resize(needed);  // a cache policy behind them is a hint
   } else {
-    const size_t needed = is_load ? 4 : 3;
+    const size_t needed = (is_load ? 4 : 3) + multicast;
     if (d.src.size() < needed) return std::string("its operands");
     d.src.resize(needed);
   }
@@ -350,7 +418,7 @@ struct Family {
   Reading (*read)(const ptx::Instruction&, Decoded&);
 };
 
-constexpr std::array<Family, 27> families = {{
+constexpr std::array<Family, 36> families = {{
     {"ld", read_load},
     {"st", read_store},
     {"mov", read_move},
@@ -378,6 +446,15 @@ constexpr std::array<Family, 27> families = {{
     {"cp", read_cp},
     {"wgmma", read_wgmma},
     {"createpolicy", read_hint},
+    {"griddepcontrol", read_grid_dependency},
+    {"tcgen05", read_tensor},
+    {"tensormap", read_tensormap},
+    {"clusterlaunchcontrol", read_launch_control},
+    {"mapa", read_mapa},
+    {"atom", read_atomic},
+    {"red", read_atomic},
+    {"getctarank", read_getctarank},
+    {"isspacep", read_isspacep},
 }};
 
 tl::unexpected<Error> not_implemented(const ptx::Instruction& i, const Program& program,
@@ -394,6 +471,7 @@ Result<Decoded> decode_form(const ptx::Instruction& instruction, const Program& 
   const auto family = std::find_if(families.begin(), families.end(),
                                    [&](const Family& f) { return f.root == instruction.root(); });
   if (family != families.end()) {
+    read_scope(instruction, d);
     if (const Reading why = family->read(instruction, d)) return not_implemented(instruction, program, *why);
     return d;
   }

@@ -13,6 +13,7 @@ Step exec_pure(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_pack_pair(Cta&, Warp&, const Decoded&,
                     LaneMask);  // cvt of two sources into the halves of one register
 Step exec_move(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_move_wide(Cta&, Warp&, const Decoded&, LaneMask);  // two halves and a 128-bit register
 Step exec_pack(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_unpack(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_select(Cta&, Warp&, const Decoded&, LaneMask);
@@ -30,12 +31,17 @@ Step exec_trap(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_load(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_store(Cta&, Warp&, const Decoded&, LaneMask);
 
-// exec_barrier.cc
+// exec_mbarrier.cc
+enum ArriveForm : uint8_t { arrive_expects = 1, arrive_drops = 2, arrive_no_complete = 4 };
 Step exec_mbarrier_init(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_mbarrier_inval(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_mbarrier_arrive(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_mbarrier_complete(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_mbarrier_pending(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_mbarrier_expect(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_mbarrier_wait(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_barrier.cc
 Step exec_named_barrier(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_fence(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_setmaxnreg(Cta&, Warp&, const Decoded&, LaneMask);
@@ -51,6 +57,52 @@ Step exec_tensor_copy(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_plain_copy(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_bulk_commit(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_bulk_wait(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_atomic.cc
+enum AtomicForm : uint8_t { atomic_reduce, atomic_exchange, atomic_compare_and_swap };
+Step exec_atomic(Cta&, Warp&, const Decoded&, LaneMask);
+/// Whether an atomic never changes the word, so that it only reads it.
+bool leaves_word_alone(const Program& program, const Decoded& d);
+
+// exec_cluster.cc
+Step exec_mapa(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_getctarank(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_isspacep(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_cluster_arrive(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_cluster_wait(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_cp_async.cc
+Step exec_cp_async(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_cp_async_commit(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_cp_async_wait(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_cp_async_arrive(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_remote.cc
+Step exec_peer_copy(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_store_async(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_tensor_memory.cc, exec_tensor_mma.cc: tcgen05
+enum TensorForm : uint8_t { tensor_a = 1, tensor_scaled = 2 };  // A in tensor memory; block scaling
+Step exec_tensor_alloc(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_dealloc(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_relinquish(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_access(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_wait(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_mma(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_copy_in(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_shift(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensor_commit(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_tensormap.cc
+Step exec_tensormap_replace(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensormap_publish(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_tensormap_fence(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_launch_control.cc
+Step exec_grid_dependency(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_try_cancel(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_is_canceled(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_first_ctaid(Cta&, Warp&, const Decoded&, LaneMask);
 
 // exec_wgmma.cc
 Step exec_wgmma(Cta&, Warp&, const Decoded&, LaneMask);

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "sim/grouping.h"
 #include "sim/machine.h"
 #include "sim/run_rows.h"
 
@@ -80,11 +81,20 @@ Result<std::vector<uint32_t>> chosen_ctas(const Program& program, const Launch& 
   return ctas;
 }
 
-/// The CTAs of each machine: the clusters of the CTAs named, each once, in the order in which they are named.
+/// The CTAs of each machine: the clusters of the CTAs named, each once, in the order in which they are named. If
+/// clusters wait for each other, all of them are one machine.
 std::vector<std::vector<uint32_t>> machines_of(const Program& program, const Launch& launch,
                                                const std::vector<uint32_t>& ctas) {
   std::vector<std::vector<uint32_t>> machines;
   std::set<uint32_t> known;
+  bool together = false;
+  why_together(program, launch, together);
+  if (together) {
+    std::vector<uint32_t>& all = machines.emplace_back();
+    for (uint32_t c = 0; c < launch.cta_count() / program.cluster_size(); ++c)
+      for (uint32_t cta : ctas_of_cluster(program, launch, c)) all.push_back(cta);
+    return machines;
+  }
   for (uint32_t cta : ctas)
     if (const uint32_t cluster = cluster_of(program, launch, cta); known.insert(cluster).second)
       machines.push_back(ctas_of_cluster(program, launch, cluster));
@@ -92,6 +102,18 @@ std::vector<std::vector<uint32_t>> machines_of(const Program& program, const Lau
 }
 
 }  // namespace
+
+uint64_t trace_count(const Program& program, const Launch& launch) {
+  bool together = false;
+  why_together(program, launch, together);
+  return together ? 1 : launch.cta_count() / program.cluster_size();
+}
+
+uint32_t cta_of_trace(const Program& program, const Launch& launch, uint64_t trace) {
+  return ctas_of_cluster(program, launch, static_cast<uint32_t>(trace)).front();
+}
+
+Dim3 cluster_shape(const Program& program) { return program.cluster; }
 
 Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
                            GlobalMemory& global, SumLog* log) {

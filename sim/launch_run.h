@@ -26,6 +26,11 @@ enum class Domain : uint8_t {
 struct RunOptions {
   Domain domain = Domain::control;
   std::vector<uint32_t> ctas;  ///< linear CTA numbers (x fastest), each brings its cluster; empty: all
+  uint32_t clusters_to_cancel =
+      0;  ///< how often a clusterlaunchcontrol.try_cancel of each trace succeeds before it fails: the last
+          ///< clusters of the grid (CL1, CL7). They should not be among `ctas`
+  bool every_cancel_count = false;  ///< the caller runs all numbers of `clusters_to_cancel` that matter;
+                                    ///< otherwise an answer that is looked at makes its trace inconclusive
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise
@@ -48,9 +53,9 @@ using ProgramHandle = std::unique_ptr<Program, ProgramDeleter>;
 Result<ProgramHandle> load_program(const Launch& launch);
 
 /// Executes clusters one after the other, each under one fixed schedule (warps in bursts, copies land when
-/// nothing else can move). Clusters that no value can pass between run on several threads, with the same result.
-/// A fault of the kernel (out of bounds, barrier misuse) ends its cluster and stands in its Trace; an Error is a
-/// fault of the input.
+/// nothing else can move). Clusters that no value can pass between run on several threads, with the same
+/// result. A fault of the kernel (out of bounds, barrier misuse) ends its cluster and stands in its Trace; an
+/// Error is a fault of the input.
 Result<RunResult> run_launch(const Program& program, const Launch& launch, const RunOptions& options);
 
 }  // namespace turnstile::sim

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/must.h"
+#include "sim/narrow_scopes.h"
 
 namespace turnstile::sim {
 
@@ -14,7 +15,8 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
       global(g),
       options(o),
       recorder(o.event_limit),
-      barriers(numbers.size() / p.cluster_size()),
+      flags(!p.flag_polls.empty()),
+      barriers(numbers.size() / p.cluster_size(), ClusterBarrier(p.cluster_size() * l.threads())),
       cluster_size_(p.cluster_size()) {
   must(!numbers.empty() && numbers.size() % cluster_size_ == 0, "a machine holds whole clusters");
   Trace& trace = recorder.trace();
@@ -45,12 +47,46 @@ Trace Machine::run() {
       if (stopped_) break;
     }
     if (stopped_ || moved || land_one()) continue;
-    for (auto& cta : ctas) cta->note_blocked();
+    note_blocked();
     break;
   }
   while (!stopped_ && land_one()) {
   }
+  flags.finish(recorder);
+  unmark_narrow_atomics(recorder.trace());
   return std::move(recorder.trace());
+}
+
+// A wait for a flag that a CTA outside may set is no hang: nobody knows what comes after it.
+void Machine::note_blocked() {
+  for (auto& cta : ctas) cta->note_blocked();
+  Trace& trace = recorder.trace();
+  if (covers_launch() || !program.waits_globally) return;
+  const bool outside = std::any_of(trace.blocked.begin(), trace.blocked.end(),
+                                   [](const Blocked& b) { return b.on == Blocked::On::signal; });
+  if (!outside) return;
+  recorder.unknown(trace.blocked.front().place,
+                   "a loop waits for a flag that a CTA which was not executed with it may set",
+                   "a smaller grid, whose CTAs can all be executed together, may decide it");
+  for (const Blocked& b : trace.blocked) trace.live_pollers.push_back(b.agent);
+  trace.blocked.clear();
+}
+
+std::vector<uint32_t> Machine::unfinished_clusters() const {
+  std::vector<uint32_t> out;
+  for (uint32_t c = 0; c < barriers.size(); ++c)
+    if (std::any_of(ctas.begin() + c * cluster_size_, ctas.begin() + (c + 1) * cluster_size_,
+                    [](const auto& cta) { return !cta->ended(); }))
+      out.push_back(c);
+  return out;
+}
+
+std::string why_together(const Program& program, const Launch& launch, bool& together) {
+  together = false;
+  if (!program.waits_globally || launch.cta_count() == program.cluster_size()) return {};
+  together = launch.cta_count() <= most_machine_ctas &&
+             launch.cta_count() * launch.threads() <= most_machine_threads;
+  return "its CTAs wait for each other through flags in global memory";
 }
 
 bool Machine::land_one() {
@@ -60,19 +96,6 @@ bool Machine::land_one() {
         (oldest == nullptr || cta->oldest_in_flight() < oldest->oldest_in_flight()))
       oldest = cta.get();
   return oldest != nullptr && oldest->land_one();
-}
-
-// C1, C5: all threads of the cluster that still run have arrived. A warp arrives as one (C2).
-void Machine::settle_cluster_barrier(uint32_t cluster) {
-  ClusterBarrier& barrier = barriers[cluster];
-  bool anybody = false;
-  for (uint32_t r = 0; r < cluster_size_; ++r)
-    for (const auto& warp : ctas[cluster * cluster_size_ + r]->warps) {
-      if (warp->live() == 0) continue;
-      if (warp->cluster_arrivals <= barrier.completed) return;
-      anybody = true;
-    }
-  if (anybody) ++barrier.completed;
 }
 
 uint32_t cluster_of(const Program& program, const Launch& launch, uint32_t cta) {

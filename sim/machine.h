@@ -2,19 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "model/protocol/cluster_barrier.h"
 #include "sim/cta.h"
+#include "sim/descriptor.h"
+#include "sim/flag_words.h"
 #include "sim/recorder.h"
 
 namespace turnstile::sim {
-
-/// The barrier of one cluster (semantics.md C1-C5). Who has arrived is with the warps (Warp::cluster_arrivals).
-struct ClusterBarrier {
-  uint64_t completed = 0;  ///< instances
-};
 
 /// The CTAs that are executed together and leave one trace: those of a cluster, or those of a whole launch
 /// that wait for each other through global memory. CTAs are ordered by cluster, then by rank.
@@ -32,22 +31,36 @@ class Machine {
   GlobalMemory& global;
   const RunOptions& options;
   Recorder recorder;
+  FlagWords flags;
   std::vector<std::unique_ptr<Cta>> ctas;
-  std::vector<ClusterBarrier> barriers;  ///< by cluster
+  uint32_t cancelled = 0;  ///< clusters that try_cancel took so far
+  std::map<std::pair<uint32_t, uint64_t>, DescriptorBytes>
+      descriptors;                       ///< made by the kernel, by buffer and offset
+  std::vector<ClusterBarrier> barriers;  ///< by cluster; members are threads
 
   uint32_t cluster_size() const { return cluster_size_; }
+  /// All CTAs of the launch are here: nobody else can write its memory.
+  bool covers_launch() const { return ctas.size() == launch.cta_count(); }
+  /// Clusters of which a thread still runs; after run().
+  std::vector<uint32_t> unfinished_clusters() const;
   /// Everything ends here: a fault or an unknown stands in the trace.
   void halt() { stopped_ = true; }
   bool halted() const { return stopped_; }
-  /// Completes the barrier of a cluster if every thread of it that still runs has arrived.
-  void settle_cluster_barrier(uint32_t cluster);
 
  private:
   bool land_one();
+  void note_blocked();
 
   uint32_t cluster_size_ = 1;
   bool stopped_ = false;
 };
+
+/// What one machine holds at most, of CTAs and of threads, when CTAs of different clusters have to run
+/// together.
+constexpr uint64_t most_machine_ctas = 256, most_machine_threads = 60'000;
+/// Why the clusters of this launch cannot be executed one by one; empty: they can. `together`: they are few
+/// enough to be one machine.
+std::string why_together(const Program& program, const Launch& launch, bool& together);
 
 /// CTAs of a cluster of this program (CTA number -> number of its cluster, x fastest).
 uint32_t cluster_of(const Program& program, const Launch& launch, uint32_t cta);

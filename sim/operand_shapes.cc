@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "sim/forms_async.h"
+#include "sim/forms_cluster.h"
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -32,6 +34,7 @@ struct Row {
 
 constexpr Row rows[] = {
     {exec_move, "dx"},
+    {exec_move_wide, "vS"},
     {exec_pack, "dS"},
     {exec_unpack, "vs"},
     {exec_select, "dssp"},
@@ -48,6 +51,8 @@ constexpr Row rows[] = {
     {exec_mbarrier_inval, "a"},
     {exec_mbarrier_arrive, "?"},
     {exec_mbarrier_expect, "as"},
+    {exec_mbarrier_complete, "as"},
+    {exec_mbarrier_pending, "Ds"},
     {exec_mbarrier_wait, "fass?"},  // a suspend time hint at the end (PG23)
     {exec_named_barrier, "ss?"},
     {exec_fence, ""},
@@ -74,13 +79,15 @@ std::optional<std::string> shape_of(const Decoded& d) {
     return shape;
   }
   if (d.run == exec_vote) return d.variant == 3 ? "Dps" : "fps";
-  if (d.run == exec_mbarrier_arrive) return d.variant == 1 ? "Das" : "Das?";
-  if (d.run == exec_tensor_copy) return d.variant == 0 ? "atas?" : "tas?";
-  if (d.run == exec_plain_copy) return d.variant == 0 ? "aasas?" : "aass?";
+  if (d.run == exec_mbarrier_arrive)
+    return (d.variant & (arrive_expects | arrive_no_complete)) != 0 ? "Das" : "Das?";
+  if (d.run == exec_tensor_copy) return d.variant == 0 ? (d.shape[1] != 0 ? "atass?" : "atas?") : "tas?";
+  if (d.run == exec_plain_copy) return d.variant == 0 ? (d.shape[1] != 0 ? "aasass?" : "aasas?") : "aass?";
   if (d.run == exec_wgmma) return d.variant == 1 ? "wSspiii" : "wsspiiii";
   for (const Row& r : rows)
     if (r.run == d.run) return std::string(r.shape);
-  return std::nullopt;
+  if (auto shape = cluster_operand_shape(d)) return shape;
+  return async_operand_shape(d);
 }
 
 std::string_view name_of(char letter) {
@@ -258,11 +265,20 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
     const size_t data = d.run == exec_load ? 0 : 1;
     const size_t count = d.run == exec_load ? d.dst.size() : d.src.size() - 1;
     if (count != d.vector) return fmt::format("moves {} elements, {} registers are given", d.vector, count);
-    w.each(w.operand(data), [&](const Operand& o) { w.at_least(o, 8u * d.bytes); });
+    const bool wide = d.text->modifiers.back() == "b128";
+    w.each(w.operand(data),
+           [&](const Operand& o) { wide ? w.exactly(o, 128) : w.at_least(o, 8u * d.bytes); });
   } else if (d.run == exec_move || d.run == exec_select) {
     const bool predicate = d.text->modifiers.back() == "pred";
     for (size_t i = 0; i < (d.run == exec_move ? 2u : 3u); ++i)
       predicate ? w.exactly(w.operand(i), 1) : w.exactly(w.operand(i), 8u * d.bytes);
+  } else if (d.run == exec_move_wide) {
+    const size_t whole = d.dst.size() == 1 ? 0 : 1;
+    w.exactly(w.operand(whole), 128);
+    w.each(w.operand(1 - whole), [&](const Operand& o) { w.exactly(o, 64); });
+  } else if (d.run == exec_is_canceled || d.run == exec_first_ctaid) {
+    w.each(w.operand(0), [&](const Operand& o) { w.exactly(o, d.run == exec_is_canceled ? 1 : 32); });
+    w.exactly(w.operand(1), 128);
   } else if (d.run == exec_pack || d.run == exec_unpack) {
     const size_t whole = d.run == exec_pack ? 0 : 1;
     w.exactly(w.operand(whole), 8u * d.bytes * d.vector);
@@ -279,6 +295,9 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
     w.exactly(w.operand(0), 32);
   } else if (d.run == exec_mbarrier_arrive) {
     w.exactly(w.operand(0), 64);
+  } else if (d.run == exec_mbarrier_pending) {
+    w.exactly(w.operand(0), 32);
+    w.exactly(w.operand(1), 64);
   } else if (d.run == exec_mbarrier_wait && d.variant == 1) {
     w.exactly(w.operand(2), 64);
   } else if (d.run == exec_wgmma) {
@@ -299,6 +318,7 @@ std::string operand_problem(const Decoded& d, const ptx::Entry& entry) {
   const std::optional<std::string> shape = shape_of(d);
   if (!shape) return "has no row in the table of operands";
   if (std::string why = kind_problem(*shape, d, match); !why.empty()) return why;
+  if (std::string why = cluster_width_problem(d, entry); !why.empty()) return why;
   return width_problem(d, match);
 }
 

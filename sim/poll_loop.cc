@@ -2,113 +2,130 @@
 #include "sim/poll_loop.h"
 
 #include <algorithm>
-#include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/handlers.h"
+#include "sim/poll_path.h"
 
 namespace turnstile::sim {
 
 namespace {
 
-struct PathStep {
-  uint32_t at = 0;
-  bool active = true;                ///< its guard let it execute
-  uint32_t written = Decoded::none;  ///< register
-  friend bool operator==(const PathStep&, const PathStep&) = default;
-};
-
-struct Path {
-  std::vector<PathStep> steps;
-  bool returns = false;  ///< ends at the poll itself
-};
-
-/// The path from a poll on if its predicate has this value, with nothing known but that and constants. It
-/// ends where another thing is needed, or where an instruction could do other work.
-Path path_after(const Program& program, uint32_t index, bool success) {
-  constexpr int longest = 64;
-  std::unordered_map<uint32_t, uint64_t> known;
-  for (auto [reg, value] : program.constants) known[reg] = value;
-  known[program.code[index].dst[0]] = success ? 1 : 0;
-  auto value_of = [&](uint32_t reg) -> std::optional<uint64_t> {
-    auto it = known.find(reg);
-    return it == known.end() ? std::nullopt : std::optional(it->second);
-  };
-  Path path;
-  uint32_t at = index + 1;
-  for (int count = 0; count < longest; ++count) {
-    if (at == index) {
-      path.returns = true;
-      return path;
-    }
-    if (at >= program.code.size()) return path;
-    const Decoded& d = program.code[at];
-    PathStep step{at, true, Decoded::none};
-    if (d.guard != Decoded::none) {
-      const auto guard = value_of(d.guard);
-      if (!guard) return path;
-      step.active = ((*guard ^ (d.guard_negated ? 1 : 0)) & 1) != 0;
-    }
-    ++at;
-    if (step.active && d.run == exec_branch) {
-      at = d.target;
-    } else if (step.active && d.run != exec_nothing) {
-      if (d.run != exec_pure && d.run != exec_select && d.run != exec_move) return path;
-      if (d.dst.size() != 1 || d.dst[0] == Decoded::none || d.src.size() > 6) return path;
-      uint64_t inputs[6] = {};
-      for (size_t i = 0; i < d.src.size(); ++i) {
-        const auto v = value_of(d.src[i]);
-        if (!v) return path;  // a register that the loop carries on changes with the number of polls
-        inputs[i] = *v ^ ((d.negated >> i) & 1);
-      }
-      uint64_t result = inputs[0];
-      if (d.run == exec_select) result = (inputs[2] & 1) != 0 ? inputs[0] : inputs[1];
-      if (d.run == exec_pure) {
-        for (size_t i = 0; i < d.pure.inputs; ++i) inputs[i] &= width_mask(d.pure.input_bits[i]);
-        result = d.pure.run(d.pure.config, inputs);
-      }
-      step.written = d.dst[0];
-      known[d.dst[0]] = result & width_mask(d.dst_bits[0]);
-    }
-    path.steps.push_back(step);
-  }
-  return path;
+std::vector<uint32_t> operands_of(const Decoded& d) {
+  std::vector<uint32_t> out(d.src.begin(),
+                            d.src.begin() + static_cast<ptrdiff_t>(std::min<size_t>(d.src.size(), 2)));
+  if (d.guard != Decoded::none) out.push_back(d.guard);
+  return out;
 }
 
-bool reads(const Decoded& d, uint32_t reg) {
-  return d.guard == reg || std::find(d.src.begin(), d.src.end(), reg) != d.src.end() ||
-         (d.is_wgmma && std::find(d.dst.begin(), d.dst.end(), reg) != d.dst.end());
+/// The comparison that ends the loop, if it is `truth` of this one that does.
+FlagPoll::Until until(Comparison c, bool truth) {
+  using Until = FlagPoll::Until;
+  switch (c) {
+    case Comparison::eq:
+      return truth ? Until::equal : Until::not_equal;
+    case Comparison::ne:
+      return truth ? Until::not_equal : Until::equal;
+    case Comparison::ge:
+      return truth ? Until::at_least : Until::below;
+    case Comparison::lt:
+      return truth ? Until::below : Until::at_least;
+    case Comparison::gt:
+      return truth ? Until::above : Until::at_most;
+    case Comparison::le:
+      return truth ? Until::at_most : Until::above;
+    default:
+      return Until::other;
+  }
 }
 
 }  // namespace
 
-// A failed poll must leave nothing behind that says how often it failed: what its path writes is written
-// again by the success that ends the loop (the part that both paths share), or is read in the loop only.
 // Anything else is "not a plain wait", which is never wrong, only less precise.
 bool is_poll_loop(const Program& program, uint32_t index) {
   const Decoded& poll = program.code[index];
   if (poll.dst.empty() || poll.dst[0] == Decoded::none) return false;
-  const Path failure = path_after(program, index, false);
+  const Path failure = path_after(program, index, false, false);
   if (!failure.returns) return false;
-  const Path success = path_after(program, index, true);
-  const size_t shorter = std::min(failure.steps.size(), success.steps.size());
-  size_t shared = 0;
-  while (shared < shorter && failure.steps[shared] == success.steps[shared]) ++shared;
+  const Path success = path_after(program, index, true, false);
+  return leaves_nothing_behind(program, index, failure, success, operands_of(poll));
+}
 
-  auto in_loop = [&](uint32_t at) {
-    return at == index || std::any_of(failure.steps.begin(), failure.steps.end(),
-                                      [&](const PathStep& s) { return s.at == at; });
-  };
-  for (size_t i = 0; i < failure.steps.size(); ++i) {
-    const uint32_t reg = failure.steps[i].written;
-    if (reg == Decoded::none) continue;
-    if (reg == poll.guard || reg == poll.src[0] || reg == poll.src[1]) return false;  // the next poll differs
-    if (i < shared) continue;
-    for (const Decoded& d : program.code)
-      if (reads(d, reg) && !in_loop(d.index)) return false;
+namespace {
+
+/// The two ways on from a load whose value is compared once; `ends`: which truth of the comparison does not
+/// lead to polling again.
+struct Ways {
+  Path failure, success;
+  FlagPoll poll;
+};
+
+std::optional<Ways> ways_of(const Program& program, uint32_t index, bool ends) {
+  Ways w{path_after(program, index, !ends, true), path_after(program, index, ends, true), {}};
+  if (!w.failure.comparison || !w.success.comparison || w.failure.second_comparison ||
+      w.success.second_comparison || w.failure.comparison->at != w.success.comparison->at)
+    return std::nullopt;
+  const PolledComparison& c = *w.failure.comparison;
+  const Decoded& load = program.code[index];
+  if (load.dst[0] == c.bound || std::find(load.src.begin(), load.src.end(), load.dst[0]) != load.src.end())
+    return std::nullopt;
+  w.poll.bound = c.bound;
+  w.poll.is_signed = c.is_signed;
+  w.poll.until = until(c.compare, ends);
+  // Whoever reads the value after the wait reads what the schedule put there.
+  w.poll.value_is_used = read_elsewhere(program, load.dst[0], index, w.failure);
+  return w;
+}
+
+bool loads_a_word(const Decoded& d) {
+  return d.dst.size() == 1 && d.dst[0] != Decoded::none && (d.bytes == 4 || d.bytes == 8) && d.vector == 1;
+}
+
+}  // namespace
+
+std::optional<FlagPoll> flag_poll(const Program& program, uint32_t index) {
+  const Decoded& poll = program.code[index];
+  if (!loads_a_word(poll)) return std::nullopt;
+  for (const bool ends : {false, true}) {
+    const std::optional<Ways> w = ways_of(program, index, ends);
+    if (!w || !w->failure.returns || w->success.returns) continue;
+    std::vector<uint32_t> operands = operands_of(poll);
+    operands.push_back(w->poll.bound);
+    if (leaves_nothing_behind(program, index, w->failure, w->success, operands)) return w->poll;
   }
-  return true;
+  return std::nullopt;
+}
+
+std::optional<FlagPoll> first_look(const Program& program, uint32_t index) {
+  const Decoded& look = program.code[index];
+  if (!loads_a_word(look)) return std::nullopt;
+  for (const bool ends : {false, true}) {
+    const std::optional<Ways> w = ways_of(program, index, ends);
+    if (!w || w->failure.returns || w->success.returns || w->failure.ended_at >= program.code.size())
+      continue;
+    const Decoded& next = program.code[w->failure.ended_at];
+    if (next.poll == Decoded::none || next.run != look.run || next.src[0] != look.src[0] ||
+        next.offsets[0] != look.offsets[0] || next.space != look.space || next.order != look.order ||
+        next.scope != look.scope || next.bytes != look.bytes || next.guard != Decoded::none)
+      continue;
+    const FlagPoll& loop = program.flag_polls[next.poll];
+    if (loop.until != w->poll.until || loop.is_signed != w->poll.is_signed || loop.bound != w->poll.bound)
+      continue;
+    bool same_exit = false;
+    for (const bool truth : {false, true})
+      if (const std::optional<Ways> exit = ways_of(program, next.index, truth))
+        same_exit =
+            same_exit || (exit->poll.until == loop.until && exit->success.ended_at == w->success.ended_at);
+    if (!same_exit) continue;
+    // What either way leaves in registers must not be looked at: then nobody can tell them apart.
+    const auto silent = [&](const Path& path) {
+      return std::all_of(path.steps.begin(), path.steps.end(), [&](const PathStep& s) {
+        return s.written == Decoded::none || !read_elsewhere(program, s.written, index, path);
+      });
+    };
+    if (silent(w->failure) && silent(w->success)) return w->poll;
+  }
+  return std::nullopt;
 }
 
 }  // namespace turnstile::sim

@@ -10,9 +10,11 @@
 #include <map>
 
 #include "model/ptx/parser.h"
+#include "sim/descriptor.h"
 #include "sim/handlers.h"
 #include "sim/launch_run.h"
 #include "sim/operand_shapes.h"
+#include "sim/peek.h"
 #include "sim/poll_loop.h"
 
 namespace turnstile::sim {
@@ -56,10 +58,45 @@ class Builder {
                   fmt::format("entry '{}' has no instructions", entry_.name));
     for (uint32_t i = 0; i < p_.code.size(); ++i)
       if (p_.code[i].run == exec_mbarrier_wait) p_.code[i].shape[0] = is_poll_loop(p_, i) ? 1 : 0;
+    for (uint32_t i = 0; i < p_.code.size(); ++i) {
+      if (p_.code[i].run != exec_mbarrier_wait || p_.code[i].shape[0] != 0) continue;
+      std::vector<uint32_t> waits = waits_after_peek(p_, i);
+      for (uint32_t w : waits) p_.code[w].shape[2] = 1;
+      if (!waits.empty()) p_.peeks[i] = std::move(waits);
+    }
+    find_flag_polls();
     return {};
   }
 
  private:
+  /// Loads, and atomics that leave the word as it is, around which a loop waits.
+  void find_flag_polls() {
+    constexpr uint32_t longest = 64;
+    for (uint32_t i = 0; i < p_.code.size(); ++i) {
+      Decoded& d = p_.code[i];
+      if (d.run != exec_load && !(d.run == exec_atomic && leaves_word_alone(p_, d))) continue;
+      if (d.space == AddressSpace::local || d.space == AddressSpace::param) continue;
+      bool loops = false;
+      for (uint32_t j = i + 1; j < std::min<size_t>(p_.code.size(), i + longest) && !loops; ++j)
+        loops = p_.code[j].run == exec_branch && p_.code[j].target <= i;
+      if (!loops) continue;
+      const std::optional<FlagPoll> poll = flag_poll(p_, i);
+      if (!poll) continue;
+      d.poll = static_cast<uint32_t>(p_.flag_polls.size());
+      p_.flag_polls.push_back(*poll);
+      p_.waits_globally = p_.waits_globally || (d.order != 0 && d.space != AddressSpace::shared);
+    }
+    if (p_.flag_polls.empty()) return;
+    for (size_t i = p_.code.size(); i-- > 0;) {
+      Decoded& d = p_.code[i];
+      if (d.run != exec_load || d.order == 0 || d.poll != Decoded::none) continue;
+      const std::optional<FlagPoll> poll = first_look(p_, d.index);
+      if (!poll) continue;
+      d.poll = static_cast<uint32_t>(p_.flag_polls.size());
+      p_.flag_polls.push_back(*poll);
+    }
+  }
+
   Place place(const ptx::Instruction& i) const {
     Place out;
     out.ptx_file = p_.module.path;
@@ -178,6 +215,13 @@ class Builder {
                       fmt::format("BS4: parameter {} is a tensor map and must be aligned to 64 bytes, not {}",
                                   i, symbol.alignment));
         p_.tensor_map_at[symbol.offset] = map->map;
+        const TensorMap& made = launch_.tensor_maps[map->map];
+        const DescriptorBytes bytes =
+            encode_descriptor(made, AddressMap::buffer_base(made.buffer) + made.offset);
+        for (size_t b = 0; b < bytes.size(); ++b) {
+          p_.params[symbol.offset + b] = static_cast<std::byte>(bytes[b]);
+          p_.params_known[symbol.offset + b] = 1;
+        }
       } else if (const auto* buffer = std::get_if<BufferParameter>(&launch_.params[i])) {
         if (symbol.bytes != 8) return wrong("a buffer address", 8);
         put(AddressMap::buffer_base(buffer->buffer) + buffer->offset, 8);
@@ -219,19 +263,21 @@ class Builder {
     if (d.required_cluster) {
       if (p_.cluster_size() == 1) p_.cluster = *d.required_cluster;
       if (p_.cluster != *d.required_cluster)
-        return fail(launch_.path, 0, 0,
-                    fmt::format("clusters of {}x{}x{} CTAs, the kernel requires {}x{}x{} (.reqnctapercluster)",
-                                p_.cluster[0], p_.cluster[1], p_.cluster[2], (*d.required_cluster)[0],
-                                (*d.required_cluster)[1], (*d.required_cluster)[2]));
+        return fail(
+            launch_.path, 0, 0,
+            fmt::format("clusters of {}x{}x{} CTAs, the kernel requires {}x{}x{} (.reqnctapercluster)",
+                        p_.cluster[0], p_.cluster[1], p_.cluster[2], (*d.required_cluster)[0],
+                        (*d.required_cluster)[1], (*d.required_cluster)[2]));
     }
     uint64_t size = 1;
     for (size_t i = 0; i < 3; ++i) {
       size *= p_.cluster[i];
       if (p_.cluster[i] == 0 || size > most_cluster_ctas || launch_.grid[i] % p_.cluster[i] != 0)
-        return fail(launch_.path, 0, 0,
-                    fmt::format("clusters of {}x{}x{} CTAs do not fit a grid of {}x{}x{} (at most {} CTAs each)",
-                                p_.cluster[0], p_.cluster[1], p_.cluster[2], launch_.grid[0], launch_.grid[1],
-                                launch_.grid[2], most_cluster_ctas));
+        return fail(
+            launch_.path, 0, 0,
+            fmt::format("clusters of {}x{}x{} CTAs do not fit a grid of {}x{}x{} (at most {} CTAs each)",
+                        p_.cluster[0], p_.cluster[1], p_.cluster[2], launch_.grid[0], launch_.grid[1],
+                        launch_.grid[2], most_cluster_ctas));
     }
     if (d.max_cluster_rank && size > *d.max_cluster_rank)
       return fail(launch_.path, 0, 0,
@@ -330,9 +376,9 @@ class Builder {
   static bool has_destination(const ptx::Instruction& i) {
     if (i.operands.empty()) return false;
     const std::string_view root = i.root();
-    static constexpr std::array<std::string_view, 16> without = {
+    static constexpr std::array<std::string_view, 15> without = {
         "st",        "bra",        "brx", "bar",     "barrier",       "cp",    "prefetch", "prefetchu",
-        "nanosleep", "setmaxnreg", "red", "discard", "applypriority", "fence", "membar",   "tcgen05"};
+        "nanosleep", "setmaxnreg", "red", "discard", "applypriority", "fence", "membar"};
     if (std::find(without.begin(), without.end(), root) != without.end()) return false;
     const std::string_view verb =
         i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
@@ -340,6 +386,9 @@ class Builder {
       return verb == "arrive" || verb == "arrive_drop" || verb == "test_wait" || verb == "try_wait" ||
              verb == "pending_count";
     if (root == "wgmma") return verb == "mma_async";
+    if (root == "tcgen05") return verb == "ld";
+    if (root == "tensormap" || root == "griddepcontrol") return false;
+    if (root == "clusterlaunchcontrol") return verb == "query_cancel";
     return true;
   }
 

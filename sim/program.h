@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "model/trace.h"
 #include "sim/alu/pure.h"
 #include "sim/launch_run.h"
+#include "sim/reduction.h"
 #include "sim/register_file.h"
 
 namespace turnstile::sim {
@@ -30,7 +32,20 @@ enum class Step : uint8_t {
 };
 using Handler = Step (*)(Cta&, Warp&, const Decoded&, LaneMask);
 
+/// How a memory access is ordered (M1, M7, M8).
+enum MemoryOrder : uint8_t { order_strong = 1, order_acquire = 2, order_release = 4 };
+
 enum class AddressSpace : uint8_t { generic, global, shared, local, param };
+
+/// A loop that waits for a value in memory, found at its load (sim/poll_loop.h): it ends when the value
+/// stands in this relation to the bound.
+struct FlagPoll {
+  enum class Until : uint8_t { equal, not_equal, at_least, above, below, at_most, other };
+  Until until = Until::other;
+  bool is_signed = false;
+  bool value_is_used = false;  ///< after the loop
+  uint32_t bound = 0;          ///< register
+};
 
 /// One instruction, ready to run. All operands are numbers of registers: immediates, special registers and
 /// addresses of variables live in registers of their own behind the declared ones, so that handlers know one
@@ -55,8 +70,11 @@ struct Decoded {
   uint8_t vector = 1;
   bool is_signed = false;
   uint8_t variant = 0;
-  Scope scope = Scope::cta;  ///< of memory order and fences
-  bool any_cta = false;      ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
+  Reduction reduction;            ///< of a bulk reduction, red.async
+  Scope scope = Scope::cta;       ///< of memory order and fences
+  uint8_t order = 0;              ///< bits of MemoryOrder; 0: weak (M1)
+  uint32_t poll = none;           ///< index into Program::flag_polls
+  bool any_cta = false;           ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
   bool is_move = false;           ///< exec_move of a register: may be a rename (Cta::check_in_flight)
   bool is_wgmma = false;          ///< looks after registers in flight itself
   uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
@@ -66,7 +84,8 @@ struct Decoded {
 /// Layout of the shared window, generic windows and parameters of one launch.
 struct AddressMap {
   static constexpr uint64_t shared_static_base = 0x400;  ///< the first KiB belongs to the system on sm_90
-  static constexpr unsigned rank_shift = 24;  ///< of the CTA's rank in shared addresses of cluster launches (PE7)
+  static constexpr unsigned rank_shift =
+      24;  ///< of the CTA's rank in shared addresses of cluster launches (PE7)
   static constexpr uint64_t shared_window = uint64_t{0x7f} << 40;
   static constexpr uint64_t local_window = uint64_t{0x7e} << 40;
   static constexpr uint64_t param_window = uint64_t{0x7d} << 40;
@@ -80,25 +99,29 @@ struct Program {
   const ptx::Entry* entry = nullptr;
   std::vector<Decoded> code;
   std::vector<Place> places;
-  uint32_t register_count = 0;                             ///< declared plus constants plus specials
-  std::vector<std::pair<uint32_t, uint64_t>> constants;    ///< register -> value, the same in every lane
+  uint32_t register_count = 0;                                  ///< declared plus constants plus specials
+  std::vector<std::pair<uint32_t, uint64_t>> constants;         ///< register -> value, the same in every lane
   std::vector<std::pair<uint32_t, uint64_t>> shared_addresses;  ///< register -> offset of a shared variable,
                                                                 ///< if each CTA has its own address for it
-  std::vector<std::pair<uint32_t, std::string>> specials;  ///< register -> special register name
+  std::vector<std::pair<uint32_t, std::string>> specials;       ///< register -> special register name
   static constexpr uint64_t most_register_words = uint64_t{1} << 25;  ///< of a CTA: registers times lanes
   std::vector<uint8_t> register_bits;
   uint64_t shared_bytes = 0;  ///< end of the shared window (static and dynamic)
   uint64_t dynamic_shared_base = 0;
   uint64_t local_bytes = 0;       ///< per thread
-  std::vector<std::byte> params;  ///< parameter block; tensor maps are zero there
+  std::vector<std::byte> params;  ///< parameter block; tensor maps in the format of sim/descriptor.h
   std::vector<uint8_t> params_known;
   std::unordered_map<uint64_t, uint32_t> tensor_map_at;  ///< parameter offset -> index in Launch::tensor_maps
   std::vector<std::vector<std::byte>>
       variables;  ///< module-scope .global/.const, as buffers behind those of the launch
   std::vector<std::string> variable_names;
   uint32_t registers_per_thread = 0;  ///< at entry; 0 if unknown
+  std::map<uint32_t, std::vector<uint32_t>>
+      peeks;              ///< polls that decide only whether these waits are skipped
   Dim3 cluster{1, 1, 1};  ///< of the launch file, or .reqnctapercluster
   bool explicit_cluster = false;
+  std::vector<FlagPoll> flag_polls;
+  bool waits_globally = false;  ///< some loop waits for a value in global memory, which another CTA may write
 
   uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
 };

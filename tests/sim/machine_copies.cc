@@ -182,7 +182,9 @@ TEST_CASE("operands of a tensor load that cannot be are faults") {
   CHECK(contains(problem_of_load("[%r2], [%rd3", "[%r2+64], [%rd3"), "BS2: "));
   CHECK(
       contains(problem_of_load("[%r2], [%rd3", "[%r2+64896], [%rd3"), "memory: a tensor copy of 1280 bytes"));
-  CHECK(contains(problem_of_load("[%r2], [%rd3", "[%r2], [%rd0"), "PE10: "));
+  // A map may lie in global memory (BS4), but this launch tells of none there; a parameter that is no map is
+  // one.
+  CHECK(contains(problem_of_load("[%r2], [%rd3", "[%r2], [%rd0"), "?: a copy with a tensor map in global"));
   CHECK(contains(problem_of_load("], [%r3];", "], [%r3+8];"), "MB10: "));
   CHECK(contains(problem_of_load("mbarrier.init.shared.b64 [%r3], 1;", ""), "MB10: "));
 }
@@ -242,6 +244,13 @@ TEST_CASE("a store writes the part of its box that is inside, and no other byte"
 TEST_CASE("a store at a negative coordinate is a fault") {
   CHECK(contains(run(store_box({{60, 40}, {32, 8}, 64, "none", "zero", {-4, 0}}, kWait)).problem(),
                  "BS14: a tensor store starts at the negative coordinate -4"));
+}
+
+TEST_CASE("BS15: a tile that starts at no multiple of 16 bytes is a fault, as it is on the H200 (P5)") {
+  for (const char* swizzle : {"none", "128B"})
+    CHECK(contains(run(store_box({{60, 40}, {32, 8}, 64, swizzle, "zero", {2, 0}}, kWait)).problem(),
+                   "BS15: the innermost coordinate 2 of a tensor copy is 8 bytes"));
+  CHECK(run(store_box({{60, 40}, {32, 8}, 64, "none", "zero", {4, 3}}, kWait)).finished());
 }
 
 TEST_CASE("bulk groups belong to a thread: another thread's wait covers nothing") {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// atom and red: one lane after the other reads, computes and writes its word (M6: element by element). The
+// order in which threads come to a word is the schedule's, so that without data nobody knows what an atomic
+// returns (LF3).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/flag_access.h"
+#include "sim/handlers.h"
+#include "sim/lane_targets.h"
+#include "sim/machine.h"
+#include "sim/numerics/scalar.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+uint64_t word_in(const ByteRun& run, size_t at, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i) value |= uint64_t{run.value[at + i]} << (8 * i);
+  return value;
+}
+
+bool all_known(const ByteRun& run, size_t at, size_t bytes) {
+  return std::all_of(run.known.begin() + static_cast<ptrdiff_t>(at),
+                     run.known.begin() + static_cast<ptrdiff_t>(at + bytes),
+                     [](uint8_t k) { return k != 0; });
+}
+
+bool is_float(ElementType type) {
+  return type == ElementType::f32 || type == ElementType::f64 || type == ElementType::f16 ||
+         type == ElementType::bf16;
+}
+
+/// One register's word: packed halves are separate elements. GM7: sums of f32 flush subnormals in global
+/// memory only.
+uint64_t combined(const Decoded& d, bool in_global, uint64_t old, uint64_t value) {
+  const size_t bytes = element_bytes(d.reduction.type);
+  if (bytes == d.bytes) {
+    if (d.reduction.kind == Reduction::Kind::add && is_float(d.reduction.type))
+      return float_add(d.reduction.type, old, value,
+                       {.flush_subnormals = in_global && d.reduction.type == ElementType::f32});
+    return reduce_word(d.reduction, old, value);
+  }
+  uint64_t result = 0;
+  const uint64_t mask = width_mask(static_cast<unsigned>(8 * bytes));
+  for (size_t shift = 0; shift < 8u * d.bytes; shift += 8 * bytes)
+    result |= (reduce_word(d.reduction, old >> shift & mask, value >> shift & mask) & mask) << shift;
+  return result;
+}
+
+/// The operands of one lane: b of each register, and c of a compare-and-swap.
+struct Operands {
+  uint64_t b[8] = {};
+  uint64_t c = 0;
+  bool known = true;
+};
+
+Operands operands_of(const Warp& warp, const Decoded& d, unsigned lane) {
+  Operands out;
+  const uint64_t mask = width_mask(8u * d.bytes);
+  for (unsigned v = 0; v < d.vector; ++v) {
+    out.known = out.known && warp.regs.known(d.src[1 + v], lane);
+    out.b[v] = warp.regs.get(d.src[1 + v], lane) & mask;
+  }
+  if (d.variant == atomic_compare_and_swap) {
+    out.known = out.known && warp.regs.known(d.src[2], lane);
+    out.c = warp.regs.get(d.src[2], lane) & mask;
+  }
+  return out;
+}
+
+/// What this atomic does to a flag, as an event.
+void note_flag(Cta& cta, const Decoded& d, AgentId agent, uint32_t word, uint64_t operand, uint64_t result) {
+  const unsigned unused = 64 - 8u * d.bytes;
+  auto extended = [&](uint64_t v) { return static_cast<int64_t>(v << unused) >> unused; };
+  FlagWords& flags = cta.machine.flags;
+  const bool adds = d.variant == atomic_reduce && d.reduction.kind == Reduction::Kind::add;
+  const int64_t value = extended(adds ? operand : result);
+  if (adds)
+    flags.added(word, value);
+  else if (d.variant == atomic_exchange)
+    flags.set(word, value);
+  else
+    flags.changed(word, value);
+  Event& e = cta.recorder.add(adds ? EventKind::signal_add : EventKind::signal_set, agent, d.index);
+  e.object = word;
+  e.bytes = static_cast<uint64_t>(value);
+  e.scope = d.scope;
+  if ((d.order & order_release) != 0) e.flags = Event::release;
+}
+
+/// Bits that the order of the threads decides are not a prediction (GM7).
+void note_order(Cta& cta, const Decoded& d) {
+  const bool sums = d.variant == atomic_reduce && d.reduction.depends_on_order();
+  const bool returns = !d.dst.empty() &&
+                       std::any_of(d.dst.begin(), d.dst.end(), [](uint32_t r) { return r != Decoded::none; });
+  if (!sums && !returns && d.variant == atomic_reduce) return;
+  const Place& at = cta.program.places[d.index];
+  std::string text =
+      fmt::format("'{}' at {}:{}: {} depends on the order in which threads come to it (GM7)", at.instruction,
+                  at.file.empty() ? at.ptx_file : at.file, at.file.empty() ? at.ptx_line : at.line,
+                  sums ? "the sum of floats" : "its result");
+  if (cta.options.domain == Domain::provenance) return cta.recorder.unknown(d.index, std::move(text), {});
+  if (cta.options.domain != Domain::bits) return;
+  if (std::find(cta.not_predicted.begin(), cta.not_predicted.end(), text) == cta.not_predicted.end())
+    cta.not_predicted.push_back(std::move(text));
+}
+
+}  // namespace
+
+bool leaves_word_alone(const Program& program, const Decoded& d) {
+  if (d.variant == atomic_compare_and_swap) return d.src.size() > 2 && d.src[1] == d.src[2];
+  if (d.variant != atomic_reduce || d.vector != 1 || is_float(d.reduction.type)) return false;
+  const bool zero =
+      std::any_of(program.constants.begin(), program.constants.end(),
+                  [&](const auto& constant) { return constant.first == d.src[1] && constant.second == 0; });
+  const Reduction::Kind kind = d.reduction.kind;
+  return zero && (kind == Reduction::Kind::add || kind == Reduction::Kind::bit_or ||
+                  kind == Reduction::Kind::bit_xor);
+}
+
+Step exec_atomic(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  LaneTargets targets;
+  if (const Step step = resolve_lanes(cta, warp, d, lanes, "updates", targets); step != Step::next)
+    return step;
+  if (targets.visible != lanes)
+    return cta.fault(warp, lanes & ~targets.visible, d, "memory", "an atomic on local memory or a parameter",
+                     "atomics work on global and shared memory");
+  if (d.poll != Decoded::none) return wait_for_flag(cta, warp, d, lanes, targets);
+  record_access(cta, warp, d, targets, lanes, Event::write | Event::atomic);
+  note_order(cta, d);
+  const uint64_t total = uint64_t{d.bytes} * d.vector;
+  ByteRun run;
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
+    for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      const Target& t = targets.at[lane];
+      note_strong_write(cta, t, total);
+      const std::optional<uint32_t> word = d.vector == 1 ? flag_word(cta, t, d.bytes, d) : std::nullopt;
+      run.resize(total, cta.provenance());
+      read_target(cta, warp, t, lane, total, run);
+      const Operands operands = operands_of(warp, d, lane);
+      bool flag_known = false;
+      uint64_t result = 0;
+      for (unsigned v = 0; v < d.vector; ++v) {
+        const size_t at = size_t{v} * d.bytes;
+        const uint64_t old = word_in(run, at, d.bytes);
+        const bool was_known = all_known(run, at, d.bytes);
+        if (v < d.dst.size() && d.dst[v] != Decoded::none) {
+          if (was_known && cta.with_data())
+            warp.regs.set(d.dst[v], lane, old);
+          else
+            warp.regs.forget(d.dst[v], LaneMask{1} << lane);
+        }
+        const bool known = operands.known && (was_known || d.variant == atomic_exchange);
+        if (known)
+          result = d.variant == atomic_reduce
+                       ? combined(d, t.where == Target::Where::global, old, operands.b[v])
+                   : d.variant == atomic_exchange ? operands.b[v]
+                   : old == operands.b[v]         ? operands.c
+                                                  : old;
+        flag_known = known;
+        for (unsigned i = 0; i < d.bytes; ++i) {
+          run.value[at + i] = static_cast<uint8_t>(result >> (8 * i));
+          run.known[at + i] = known ? 1 : 0;
+          if (cta.provenance() && !known) run.cells[at + i] = undefined_byte;
+        }
+      }
+      write_target(cta, warp, t, lane, total, run, d.index);
+      if (word && (flag_known || (operands.known && d.variant == atomic_reduce)))
+        note_flag(cta, d, s.agent, *word, operands.b[0], result);
+    }
+  return Step::next;
+}
+
+}  // namespace turnstile::sim

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dependent launch (semantics.md section 11) and cluster launch control (section 10).
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "sim/barrier_operand.h"
+#include "sim/handlers.h"
+#include "sim/machine.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+/// The answer to a try_cancel, as it lies in memory. The format is the hardware's own (CL10); this one is
+/// read by the query instructions only: bit 0 of the first eight bytes tells of success, then 21 bits each
+/// for x, y, z of the first CTA. The other eight bytes are zero.
+uint64_t answer_bits(bool canceled, Dim3 first) {
+  if (!canceled) return 0;
+  return 1 | uint64_t{first[0]} << 1 | uint64_t{first[1]} << 22 | uint64_t{first[2]} << 43;
+}
+uint32_t first_cta(uint64_t answer, unsigned axis) {
+  return static_cast<uint32_t>(answer >> (1 + 21 * axis) & 0x1fffff);
+}
+
+/// Where one CTA of the cluster receives the answer.
+struct Receiver {
+  uint32_t op = 0;
+  Cta* cta = nullptr;
+  uint64_t offset = 0;
+  BarrierObject* barrier = nullptr;
+};
+
+void land(Cta& issuer, const Receiver& to, uint64_t answer) {
+  const AgentId agent = issuer.recorder.trace().ops[to.op].issuer;
+  const uint32_t place = issuer.recorder.trace().ops[to.op].place;
+  if (to.cta->ended()) {
+    issuer.recorder.fault(agent, place, "CL3", "the answer to a try_cancel lands in a CTA that has ended",
+                          "let every CTA of the cluster wait for its answer before it ends");
+    return issuer.halt();
+  }
+  ByteRun run;
+  run.resize(16, issuer.provenance());
+  for (size_t i = 0; i < 16; ++i) {
+    run.value[i] = i < 8 ? static_cast<uint8_t>(answer >> (8 * i)) : 0;
+    run.known[i] = 1;
+  }
+  to.cta->shared.write(to.offset, 0, 16, run);
+  const ByteRange range{to.offset, to.offset + 16, 0, 1};
+  const uint32_t footprint = to.cta->shared_footprint({&range, 1});
+  Event& e = issuer.recorder.add(EventKind::async_access, agent, place);
+  e.object = to.op;
+  e.footprint = footprint;
+  e.flags = Event::write;
+  issuer.recorder.add(EventKind::async_complete, agent, place).object = to.op;
+  const Mbarrier::Outcome outcome = to.barrier->state.complete_tx(16);
+  if (const std::string_view rule = broken_rule(outcome); !rule.empty()) {
+    issuer.recorder.fault(
+        agent, place, std::string(rule),
+        outcome_text(outcome, issuer.recorder.trace().barriers[to.barrier->number].name, to.barrier->state),
+        outcome_help(outcome));
+    issuer.halt();
+  }
+}
+
+/// Takes a cluster that has not started: the last of the grid first. What is handed out is a choice of the
+/// run (RunOptions::clusters_to_cancel), the order is not specified (CL7).
+uint64_t take_cluster(Cta& cta) {
+  Machine& machine = cta.machine;
+  if (machine.cancelled >= cta.options.clusters_to_cancel) return answer_bits(false, {});
+  const Dim3 c = cta.program.cluster;
+  Dim3 across;
+  for (size_t i = 0; i < 3; ++i) across[i] = cta.launch.grid[i] / c[i];
+  const uint64_t total = uint64_t{across[0]} * across[1] * across[2];
+  if (machine.cancelled + 1 >= total) return answer_bits(false, {});  // those that run have started
+  const uint64_t number = total - ++machine.cancelled;
+  return answer_bits(true, {static_cast<uint32_t>(number % across[0]) * c[0],
+                            static_cast<uint32_t>(number / across[0] % across[1]) * c[1],
+                            static_cast<uint32_t>(number / across[0] / across[1]) * c[2]});
+}
+
+}  // namespace
+
+// variant: the kind of event.
+Step exec_grid_dependency(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
+    cta.recorder.add(static_cast<EventKind>(d.variant), s.agent, d.index);
+  return Step::next;
+}
+
+// Sources: [answer], [mbarrier]. variant 1: to every CTA of the cluster, at the same offsets, each with its
+// own barrier (CL2).
+Step exec_try_cancel(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  for (uint32_t r : d.src)
+    if ((warp.regs.known(r) & lanes) != lanes)
+      return cta.unknown(d,
+                         fmt::format("an operand of '{}' depends on a value that this launch does not give",
+                                     d.text->mnemonic));
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
+    for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      const LaneMask bit = LaneMask{1} << lane;
+      if (cta.cancel_failed)
+        return cta.fault(warp, bit, d, "CL4",
+                         "a try_cancel after this CTA has seen one fail: the answer has no defined meaning",
+                         "leave the loop at the first answer that is not a cancelled cluster");
+      const BarrierObject* own = find_barrier(cta, warp, d, lane, 1);
+      if (own == nullptr) return Step::stop;
+      const uint64_t offset =
+          cta.shared_offset(warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]));
+      if (offset % 16 != 0 || !cta.shared.contains(offset, 16) || offset < AddressMap::shared_static_base)
+        return cta.fault(
+            warp, bit, d, "memory",
+            fmt::format("the answer of a try_cancel goes to 0x{:x}, which is no 16-byte aligned address "
+                        "in shared memory",
+                        offset),
+            "give it 16 bytes of shared memory, aligned to 16");
+      std::vector<Receiver> receivers;
+      const uint64_t at = cta.recorder.trace().barriers[own->number].address;
+      const uint32_t size = cta.machine.cluster_size();
+      for (uint32_t r = 0; r < size; ++r) {
+        Cta* target = cta.machine.ctas[cta.cluster * size + r].get();
+        if (d.variant == 0 && target != &cta) continue;
+        if (target->ended())
+          return cta.fault(
+              warp, bit, d, "CL3",
+              fmt::format("a try_cancel with .multicast::cluster::all while the CTA of rank {} has ended", r),
+              "keep all CTAs of the cluster in the loop until the answer says that it is over");
+        BarrierObject* barrier = target->barrier_at(at);
+        if (barrier == nullptr || !barrier->state.valid())
+          return cta.fault(
+              warp, bit, d, "MB10",
+              fmt::format("the answer of a try_cancel completes on {} of the CTA of rank {}, which is not "
+                          "an initialised mbarrier",
+                          cta.shared_name(at), r),
+              "initialise it in every CTA, then a cluster barrier, before the first try_cancel");
+        AsyncOp op;
+        op.kind = AsyncOp::Kind::clc_query;
+        op.issuer = s.agent;
+        op.place = d.index;
+        op.barrier = barrier->number;
+        op.bytes = 16;
+        const uint32_t number = cta.recorder.add_op(op);
+        cta.recorder.add(EventKind::async_issue, s.agent, d.index).object = number;
+        receivers.push_back({number, target, offset, barrier});
+      }
+      const uint64_t answer = take_cluster(cta);
+      for (const Receiver& to : receivers)
+        cta.flights.push_back({to.op, [to, answer](Cta& c) { land(c, to, answer); }});
+    }
+  return Step::next;
+}
+
+// Whether the request succeeded; the failure ends the requests of this CTA (CL4).
+Step exec_is_canceled(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  const LaneMask known = lanes & warp.regs.known(d.src[0]);
+  if (!cta.options.every_cancel_count)
+    cta.recorder.unknown(
+        d.index,
+        "whether a cluster is handed over to this one depends on the schedule; this run is one "
+        "of several",
+        "check with other numbers of clusters to hand over");
+  for (LaneMask rest = known; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const bool canceled = (warp.regs.get(d.src[0], lane) & 1) != 0;
+    if (!canceled) cta.cancel_failed = true;
+    if (d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, canceled ? 1 : 0);
+  }
+  if (d.dst[0] != Decoded::none) warp.regs.forget(d.dst[0], lanes & ~known);
+  return Step::next;
+}
+
+// variant: 0 to 2: one coordinate of the first CTA of the cancelled cluster; 3: all, in a vector of four.
+Step exec_first_ctaid(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  const LaneMask known = lanes & warp.regs.known(d.src[0]);
+  for (LaneMask rest = known; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t answer = warp.regs.get(d.src[0], lane);
+    if ((answer & 1) == 0)
+      return cta.fault(warp, LaneMask{1} << lane, d, "CL9",
+                       "the first CTA of an answer that says 'failed' is asked for",
+                       "ask is_canceled first, and leave the loop if it is false");
+    for (size_t i = 0; i < d.dst.size() && i < 3; ++i)
+      if (d.dst[i] != Decoded::none)
+        warp.regs.set(d.dst[i], lane,
+                      first_cta(answer, d.variant == 3 ? static_cast<unsigned>(i) : d.variant));
+  }
+  for (size_t i = 0; i < d.dst.size(); ++i)
+    if (d.dst[i] != Decoded::none) warp.regs.forget(d.dst[i], i < 3 ? lanes & ~known : lanes);
+  return Step::next;
+}
+
+}  // namespace turnstile::sim

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// tcgen05.mma, cp, shift and commit: asynchronous operations that one thread issues (semantics.md 9.3
+// to 9.6). What they touch is exact as far as the descriptors tell; results are not computed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/barrier_operand.h"
+#include "sim/deferred_arrival.h"
+#include "sim/exec_tensor.h"
+#include "sim/handlers.h"
+#include "sim/machine.h"
+#include "sim/matrix.h"
+#include "sim/tensor_area.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+bool known_in(const Warp& warp, const std::vector<uint32_t>& regs, size_t count, LaneMask lanes) {
+  return std::all_of(regs.begin(), regs.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](uint32_t r) { return (warp.regs.known(r) & lanes) == lanes; });
+}
+
+uint32_t thread_queue(Cta& cta, const Warp& warp, unsigned lane) {
+  const auto [it, fresh] = cta.tensor.queues.try_emplace(warp.index * warp_size + lane, 0u);
+  if (fresh)
+    it->second = cta.recorder.add_queue({.kind = QueueInfo::Kind::tensor,
+                                         .cta = cta.index,
+                                         .warp = warp.index,
+                                         .lane = static_cast<uint8_t>(lane)});
+  return it->second;
+}
+
+uint32_t issue(Cta& cta, Warp& warp, const Decoded& d, AgentId agent, unsigned lane, AsyncOp::Kind kind,
+               uint32_t barrier = AsyncOp::none) {
+  AsyncOp op;
+  op.kind = kind;
+  op.issuer = agent;
+  op.place = d.index;
+  op.barrier = barrier;
+  op.queue = thread_queue(cta, warp, lane);
+  op.group = 1;
+  const uint32_t number = cta.recorder.add_op(op);
+  cta.recorder.add(EventKind::async_issue, agent, d.index).object = number;
+  return number;
+}
+
+/// TC12, TC13: one thread issues. Nothing = go on.
+std::optional<Step> not_one_thread(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (std::popcount(lanes) == 1) return std::nullopt;
+  return cta.fault(
+      warp, lanes, d, "TC13",
+      fmt::format("{} threads of warp {} execute '{}' at once: each issues an operation of its own",
+                  std::popcount(lanes), warp.index, d.text->mnemonic),
+      "let one elected thread issue it");
+}
+
+/// A shared-memory descriptor (PTX ISA 9.7.16.4.1).
+struct SharedOperand {
+  OperandView view;
+  std::string problem;  ///< illegal (TC29)
+  std::string unmodelled;
+};
+
+SharedOperand shared_operand(uint64_t descriptor) {
+  SharedOperand o;
+  o.view.start = static_cast<uint32_t>(descriptor & 0x3fff) << 4;
+  o.view.leading_bytes = static_cast<uint32_t>(descriptor >> 16 & 0x3fff) << 4;
+  o.view.stride_bytes = static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4;
+  const auto mode = static_cast<uint32_t>(descriptor >> 61);
+  if ((descriptor >> 46 & 7) != 1)
+    o.problem =
+        fmt::format("bits 46 to 48 of a shared-memory descriptor are {}, not 1", descriptor >> 46 & 7);
+  if (mode == 3 || mode == 5 || mode == 7)
+    o.problem = fmt::format("swizzle mode {} in a shared-memory descriptor", mode);
+  if (mode == 1) o.unmodelled = "a swizzle of 128 bytes in atoms of 32";
+  if ((descriptor >> 49 & 7) != 0) o.unmodelled = "a matrix base offset";
+  if ((descriptor >> 52 & 1) != 0) o.unmodelled = "an absolute leading dimension";
+  o.view.swizzle = mode == 2   ? Swizzle::b128
+                   : mode == 4 ? Swizzle::b64
+                   : mode == 6 ? Swizzle::b32
+                               : Swizzle::none;
+  return o;
+}
+
+/// Byte ranges of an operand whose rows lie along K (K-major): 32 bytes of K, or `row_bytes`.
+std::vector<ByteRange> k_major(const OperandView& v, uint32_t rows, uint32_t row_bytes) {
+  return operand_ranges(v, rows, row_bytes);
+}
+
+/// Of one whose rows lie along M or N: `extent` bytes of it, `depth` steps of K. Swizzle atoms are as wide as
+/// the swizzle and 8 steps of K deep (PTX ISA, canonical layouts).
+std::vector<ByteRange> mn_major(const OperandView& v, uint32_t extent, uint32_t depth) {
+  std::vector<ByteRange> out;
+  const uint32_t width = v.swizzle == Swizzle::b128  ? 128
+                         : v.swizzle == Swizzle::b64 ? 64
+                         : v.swizzle == Swizzle::b32 ? 32
+                                                     : 16;
+  const bool plain = v.swizzle == Swizzle::none;  // without swizzle the two strides change places
+  const uint32_t along = plain ? v.stride_bytes : v.leading_bytes,
+                 deep = plain ? v.leading_bytes : v.stride_bytes;
+  for (uint32_t at = 0; at < extent; at += width)
+    for (uint32_t k = 0; k < depth; k += 8) {
+      const uint32_t begin = v.start + at / width * along + k / 8 * deep;
+      out.push_back({begin, begin + width * std::min(8u, depth - k), 0, 1});
+    }
+  normalise(out);
+  return out;
+}
+
+/// The part of the instruction descriptor that decides what is touched (PTX ISA 9.7.16.4.2).
+struct MatrixShape {
+  uint32_t m = 0, n = 0;
+  bool a_mn_major = false, b_mn_major = false;
+};
+MatrixShape matrix_shape(uint32_t descriptor) {
+  return {(descriptor >> 24 & 0x1f) << 4, (descriptor >> 17 & 0x3f) << 3, (descriptor >> 15 & 1) != 0,
+          (descriptor >> 16 & 1) != 0};
+}
+
+/// TC28, the part that holds for every kind. Empty: legal.
+std::string shape_problem(const MatrixShape& s, uint32_t group) {
+  const bool m = group == 1 ? s.m == 64 || s.m == 128 : s.m == 128 || s.m == 256;
+  const uint32_t step = group == 1 ? 8 : 16;
+  if (!m) return fmt::format("M = {} with cta_group::{}", s.m, group);
+  if (s.n == 0 || s.n % step != 0 || s.n > 256) return fmt::format("N = {} with cta_group::{}", s.n, group);
+  return {};
+}
+
+/// Lanes and columns of a matrix of `columns` columns at an address, in each CTA of the group.
+std::vector<TensorArea> matrix_areas(uint64_t address, const MatrixShape& s, uint32_t group,
+                                     uint32_t columns) {
+  const uint32_t lane = tensor_lane(address), column = tensor_column(address);
+  if (group == 2)
+    return {{lane, 128, column, s.m == 256 ? columns : (columns + 1) / 2}};  // 64 rows: halves side by side
+  if (s.m == 128) return {{lane, 128, column, columns}};
+  std::vector<TensorArea> out;  // 64 rows lie in 16 lanes of each quarter
+  for (uint32_t quarter = 0; quarter < 4; ++quarter)
+    out.push_back({lane % 32 + 32 * quarter, 16, column, columns});
+  return out;
+}
+
+/// Collects what an operation touches in the CTAs of its group; stops at the first thing that is wrong.
+class Touches {
+ public:
+  Touches(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes)
+      : cta_(cta), warp_(warp), d_(d), lanes_(lanes) {
+    ctas_.push_back(&cta);
+    if (d.shape[1] == 2) ctas_.push_back(tensor_peer(cta));
+  }
+
+  void tensor(const std::vector<TensorArea>& areas, bool reads, bool writes) {
+    for (Cta* c : ctas_) {
+      if (failed_) return;
+      if (const std::string why = tensor_area_problem(*c, areas); !why.empty())
+        return fail("TC3", why, "allocate the columns first, and stay inside the allocation");
+      const uint32_t footprint = tensor_footprint(*c, areas);
+      if (reads) list.push_back({footprint, false});
+      if (writes) list.push_back({footprint, true});
+    }
+  }
+
+  /// The same offsets in both CTAs of a pair.
+  template <typename Ranges>
+  void shared(uint64_t descriptor, const char* what, Ranges ranges_of) {
+    if (failed_) return;
+    const SharedOperand operand = shared_operand(descriptor);
+    if (!operand.problem.empty())
+      return fail("TC29", operand.problem, "build the descriptor as PTX ISA 9.7.16.4.1 says");
+    if (!operand.unmodelled.empty()) {
+      failed_ = cta_.unknown(d_, fmt::format("'{}' has {}, which the simulator has no model of",
+                                             d_.text->mnemonic, operand.unmodelled));
+      return;
+    }
+    const std::vector<ByteRange> ranges = ranges_of(operand.view);
+    for (Cta* c : ctas_) {
+      if (ranges.front().begin < AddressMap::shared_static_base || ranges.back().end > c->shared.size())
+        return fail("TC29",
+                    fmt::format("{} of '{}' lies at shared 0x{:x} to 0x{:x}, outside shared memory", what,
+                                d_.text->mnemonic, ranges.front().begin, ranges.back().end),
+                    "check the descriptor: start address >> 4, strides >> 4, swizzle mode");
+      list.push_back({c->shared_footprint(ranges), false});
+    }
+  }
+
+  void fail(const char* rule, std::string text, std::string help) {
+    failed_ = cta_.fault(warp_, lanes_, d_, rule, std::move(text), std::move(help));
+  }
+  std::optional<Step> failed() const { return failed_; }
+
+  std::vector<TensorTouch> list;
+
+ private:
+  Cta& cta_;
+  const Warp& warp_;
+  const Decoded& d_;
+  LaneMask lanes_;
+  std::vector<Cta*> ctas_;
+  std::optional<Step> failed_;
+};
+
+}  // namespace
+
+// Sources: [d], a or [a], b, instruction descriptor, with block scaling [scale a], [scale b], ...,
+// enable-input-d at shape[2]. variant: bits of TensorForm. shape[0]: bytes of an element along M or N.
+Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
+  if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
+  const bool scaled = (d.variant & tensor_scaled) != 0, a_in_tensor = (d.variant & tensor_a) != 0;
+  if (!known_in(warp, d.src, scaled ? 6 : 4, lanes)) return unknown_tensor_operand(cta, d);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  auto address = [&](size_t source, size_t offset) {
+    return warp.regs.get(d.src[source], lane) + static_cast<uint64_t>(d.offsets[offset]);
+  };
+  const uint32_t group = d.shape[1];
+  const MatrixShape shape = matrix_shape(static_cast<uint32_t>(warp.regs.get(d.src[3], lane)));
+  if (const std::string why = shape_problem(shape, group); !why.empty())
+    return cta.fault(warp, lanes, d, "TC28",
+                     fmt::format("'{}' with {}, which it does not have", d.text->mnemonic, why),
+                     "M is 64 or 128 (a pair: 128 or 256), N up to 256 in steps of 8 (a pair: 16)");
+  const uint32_t rows = group == 2 ? shape.m / 2 : shape.m, b_rows = group == 2 ? shape.n / 2 : shape.n;
+  constexpr uint32_t k_bytes = 32, k_columns = k_bytes / 4;  // of one instruction, in every kind
+  Touches touches(cta, warp, d, lanes);
+  if (a_in_tensor) {
+    touches.tensor(
+        matrix_areas(address(1, 1), {shape.m == 128 && group == 2 ? 256 : shape.m, 0, false, false}, group,
+                     k_columns),
+        true, false);
+  } else {
+    touches.shared(warp.regs.get(d.src[1], lane), "A", [&](const OperandView& v) {
+      return shape.a_mn_major ? mn_major(v, rows * d.shape[0], k_bytes / d.shape[0])
+                              : k_major(v, rows, k_bytes);
+    });
+  }
+  touches.shared(warp.regs.get(d.src[2], lane), "B", [&](const OperandView& v) {
+    return shape.b_mn_major ? mn_major(v, b_rows * d.shape[0], k_bytes / d.shape[0])
+                            : k_major(v, b_rows, k_bytes);
+  });
+  if (scaled) {  // one column holds the factors of 32 rows
+    const size_t first = a_in_tensor ? 2 : 1;
+    for (size_t i = 0; i < 2; ++i) {
+      const uint64_t at = address(4 + i, first + i);
+      touches.tensor({{0, TensorArea::all_lanes, tensor_column(at), ((i == 0 ? rows : shape.n) + 31) / 32}},
+                     true, false);
+    }
+  }
+  const uint32_t enable = d.src[d.shape[2]];
+  const bool accumulates =
+      !warp.regs.known(enable, lane) || ((warp.regs.get(enable, lane) ^ (d.negated >> d.shape[2])) & 1) != 0;
+  touches.tensor(matrix_areas(address(0, 0), shape, group, shape.n), accumulates, true);
+  if (touches.failed()) return *touches.failed();
+  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
+  const uint32_t number = issue(cta, warp, d, agent, lane, AsyncOp::Kind::tensor_mma);
+  cta.flights.push_back(
+      {number, [number, list = std::move(touches.list)](Cta& c) { land_tensor(c, number, list); }});
+  return Step::next;
+}
+
+// Sources: [address], shared-memory descriptor. shape[0]: rows, shape[2]: bytes of a row.
+Step exec_tensor_copy_in(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
+  if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
+  if (!known_in(warp, d.src, 2, lanes)) return unknown_tensor_operand(cta, d);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const uint64_t to = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
+  Touches touches(cta, warp, d, lanes);
+  touches.shared(warp.regs.get(d.src[1], lane), "the source",
+                 [&](const OperandView& v) { return k_major(v, d.shape[0], d.shape[2]); });
+  // Copies of fewer than 128 rows are repeated in the other quarters (warpx2, warpx4).
+  touches.tensor(
+      {{tensor_lane(to), d.shape[0] == 4 ? 4 : TensorArea::all_lanes, tensor_column(to), d.shape[2] / 4}},
+      false, true);
+  if (touches.failed()) return *touches.failed();
+  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
+  const uint32_t number = issue(cta, warp, d, agent, lane, AsyncOp::Kind::tensor_copy);
+  cta.flights.push_back(
+      {number, [number, list = std::move(touches.list)](Cta& c) { land_tensor(c, number, list); }});
+  return Step::next;
+}
+
+// Sources: [address]. All rows move down by one, eight columns of them.
+Step exec_tensor_shift(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
+  if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
+  if (!known_in(warp, d.src, 1, lanes)) return unknown_tensor_operand(cta, d);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const uint64_t at = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
+  Touches touches(cta, warp, d, lanes);
+  touches.tensor({{0, TensorArea::all_lanes, tensor_column(at), 8}}, true, true);
+  if (touches.failed()) return *touches.failed();
+  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
+  const uint32_t number = issue(cta, warp, d, agent, lane, AsyncOp::Kind::tensor_copy);
+  cta.flights.push_back(
+      {number, [number, list = std::move(touches.list)](Cta& c) { land_tensor(c, number, list); }});
+  return Step::next;
+}
+
+// Sources: [mbarrier] {, mask of CTAs}. One arrival on each barrier when what this thread issued before is
+// done (TC24); nothing issued: at once, as soon as it lands.
+Step exec_tensor_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = wrong_cta_group(cta, warp, d, lanes, false)) return *step;
+  if (!known_in(warp, d.src, d.src.size(), lanes)) return unknown_tensor_operand(cta, d);
+  const uint32_t size = cta.machine.cluster_size();
+  for (const Strand& s : cta.strands_of(warp, lanes, d.index))
+    for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      const LaneMask bit = LaneMask{1} << lane;
+      const std::optional<BarrierPlace> place = barrier_place(cta, warp, d, lane);
+      if (!place)
+        return cta.fault(
+            warp, bit, d, "BS3",
+            fmt::format("'{}' names no 8-byte aligned address in shared memory", d.text->mnemonic),
+            "pass the shared-memory address of the barrier");
+      uint64_t mask = uint64_t{1} << place->owner->rank;
+      if (d.variant == 1) mask = warp.regs.get(d.src[1], lane) & 0xffff;
+      if (mask == 0 || mask >> size != 0)
+        return cta.fault(warp, bit, d, "DX3",
+                         fmt::format("a commit to the CTAs of mask 0x{:x} in a cluster of {}", mask, size),
+                         "name CTAs of the cluster; does the launch have clusters?");
+      for (uint32_t r = 0; r < size; ++r) {
+        if ((mask >> r & 1) == 0) continue;
+        Cta* target = cta.machine.ctas[cta.cluster * size + r].get();
+        BarrierObject* barrier = target->barrier_at(place->offset);
+        if (target != &cta && target->ended())
+          return cta.fault(
+              warp, bit, d, "D2", fmt::format("a commit to the CTA of rank {}, which has ended", r),
+              "keep every CTA alive until its peers are done with it: a cluster barrier before the exit");
+        if (barrier == nullptr || !barrier->state.valid())
+          return cta.fault(warp, bit, d, "MB10",
+                           fmt::format("a commit arrives on {}{}, which is not an initialised mbarrier",
+                                       cta.shared_name(place->offset),
+                                       target == &cta ? "" : fmt::format(" of the CTA of rank {}", r)),
+                           "mbarrier.init, then a CTA or cluster barrier, before the first commit");
+        const uint32_t number =
+            issue(cta, warp, d, s.agent, lane, AsyncOp::Kind::tensor_commit, barrier->number);
+        cta.flights.push_back(
+            {number, [number, barrier, target](Cta& c) { land_arrival(c, number, *barrier, *target); }});
+      }
+    }
+  return Step::next;
+}
+
+}  // namespace turnstile::sim
