@@ -10,6 +10,7 @@
 #include "cli/mimw_corpus.h"
 #include "cli/render_json.h"
 #include "cli/render_mimw.h"
+#include "cli/replay.h"
 #include "model/launch/nearest_name.h"
 
 namespace turnstile::cli {
@@ -97,7 +98,12 @@ Exit run_check_mimw(const MimwArguments& arguments, const Terminal& terminal) {
   });
   if (shown != outcomes.end()) {
     if (many) terminal.print("\nThe first of them:\n\n");
-    terminal.print(render_mimw(*program, *shown, source, terminal.out(), arguments.quiet));
+    std::string kept;
+    if (shown->witness) {
+      remember_mimw(*shown->witness, arguments.file, shown->variant, shown->values);
+      kept = keep_witness(*shown->witness, terminal);
+    }
+    terminal.print(render_mimw(*program, *shown, source, terminal.out(), arguments.quiet) + kept);
   }
   if (many) {
     std::string summary = fmt::format("{} of {} clean", grouped(clean), counted(outcomes.size(), "variant"));
