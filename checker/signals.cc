@@ -14,6 +14,14 @@
 namespace turnstile::checker {
 
 namespace {
+// Values wrap around as the hardware's do.
+int64_t plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t minus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
 constexpr size_t kMaxWritesInLevel = 256;          // a wait looks at all of them, once a lane
 constexpr size_t kMaxKeptWords = size_t{1} << 27;  // half a gigabyte of clocks
 }  // namespace
@@ -53,7 +61,7 @@ void Signals::survey() {
     x.sets |= set;
     const auto operand = static_cast<int64_t>(e.bytes);
     s.falls |= set ? operand < x.value : operand < 0;
-    x.value = set ? operand : static_cast<int64_t>(static_cast<uint64_t>(x.value) + e.bytes);
+    x.value = set ? operand : plus(x.value, operand);
     s.falls |= x.sets && x.many_writers;
   }
 }
@@ -82,8 +90,8 @@ void Signals::write(const Event& e) {
       join(kept, kept_.all(head->second), kept_.stride());
   const int64_t before = s.value;
   s.value = e.kind == EventKind::signal_set ? static_cast<int64_t>(e.bytes)
-                                            : static_cast<int64_t>(static_cast<uint64_t>(before) + e.bytes);
-  add_to_levels(s, e, s.value - before, slot);
+                                            : plus(before, static_cast<int64_t>(e.bytes));
+  add_to_levels(s, e, minus(s.value, before), slot);
   run_.tick(strand);
 }
 
@@ -108,7 +116,7 @@ void Signals::add_to_levels(State& s, const Event& e, int64_t amount, uint32_t k
   Level& level = s.levels.back();
   check_late_write(s, e, level);
   level.writes.push_back({amount, run_.here(e.agent.v), knowledge});
-  level.total += amount;
+  level.total = plus(level.total, amount);
   if (level.writes.size() > kMaxWritesInLevel) s.tangled = true;
 }
 
@@ -117,7 +125,7 @@ void Signals::check_late_write(State& s, const Event& e, const Level& level) {
   const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
   int64_t known = level.before;
   for (const Write& w : level.writes)
-    if (knows(causal, w.epoch)) known += w.amount;
+    if (knows(causal, w.epoch)) known = plus(known, w.amount);
   std::erase_if(s.waits, [&](const Wait& w) {
     if (knows(causal, w.epoch) || known >= w.value) return false;
     run_.uncovered("which writes of \"" + run_.trace.signals[e.object].name +
@@ -148,7 +156,7 @@ void Signals::take_in(const Event& e, const uint32_t* knowledge) {
 void Signals::learn(const Event& e, const Level& level, int64_t wanted) {
   scratch_.assign(kept_.stride(), 0);
   join(scratch_.data(), kept_.all(level.prefix), kept_.stride());
-  const int64_t missing = wanted - level.before;
+  const int64_t missing = minus(wanted, level.before);
   for (size_t lane = 0; lane < kept_.stride() && missing > 0; ++lane) {
     if (level.writes.size() == 1) {
       scratch_[lane] = std::max(scratch_[lane], kept_.all(level.writes[0].knowledge)[lane]);
@@ -159,7 +167,7 @@ void Signals::learn(const Event& e, const Level& level, int64_t wanted) {
     std::sort(order_.begin(), order_.end());
     int64_t sum = 0;
     for (const auto& [value, amount] : order_)
-      if ((sum += amount) >= missing) {
+      if ((sum = plus(sum, amount)) >= missing) {
         scratch_[lane] = std::max(scratch_[lane], value);
         break;
       }

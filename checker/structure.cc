@@ -43,6 +43,7 @@ class Structure {
       : trace_(trace), seen_(seen), barriers_(trace.barriers.size()) {
     for (uint32_t b = 0; b < barriers_.size(); ++b)
       if (trace.barriers[b].initial_count != 0) barriers_[b].machine.init(trace.barriers[b].initial_count);
+    number_warps();
     find_guards();
   }
 
@@ -56,16 +57,21 @@ class Structure {
   }
 
  private:
-  uint32_t warp(const Event& e) const { return warp_key(trace_.agents[e.agent.v]); }
+  uint32_t warp(const Event& e) const { return warps_[e.agent.v]; }
+
+  void number_warps() {
+    std::unordered_map<uint32_t, uint32_t> numbers;
+    for (const AgentInfo& a : trace_.agents)
+      warps_.push_back(numbers.try_emplace(warp_key(a), static_cast<uint32_t>(numbers.size())).first->second);
+  }
 
   void find_guards() {
     constexpr uint32_t none = 0xffffffff;
-    std::unordered_map<uint32_t, uint32_t> last_waits;  // by warp
+    std::vector<uint32_t> last_wait(trace_.agents.size(), none);  // by warp
     for (const Event& e : trace_.events) {
-      if (e.kind == EventKind::mbarrier_wait) last_waits[warp(e)] = e.object;
+      if (e.kind == EventKind::mbarrier_wait) last_wait[warp(e)] = e.object;
       if (e.kind != EventKind::async_issue || !delivers_bytes(trace_.ops[e.object])) continue;
-      const auto last = last_waits.find(warp(e));
-      const uint32_t wait = last == last_waits.end() ? none : last->second;
+      const uint32_t wait = last_wait[warp(e)];
       const uint32_t b = trace_.ops[e.object].barrier;
       if (wait == none || wait == b) continue;
       std::vector<uint32_t>& guards = barriers_[b].guards;
@@ -225,6 +231,7 @@ class Structure {
   const Trace& trace_;
   Observations& seen_;
   std::vector<BarrierState> barriers_;
+  std::vector<uint32_t> warps_;  ///< by strand: its warp, numbered through all CTAs
   std::unordered_map<uint64_t, size_t> second_helpings_;
   std::unordered_map<uint32_t, size_t> mismatches_;
 };

@@ -121,6 +121,7 @@ std::string op_defect(const Trace& t, const AsyncOp& op) {
 
 std::string trace_defect(const Trace& t) {
   if (t.events.size() >= 0xffffffff || t.ops.size() >= 0xffffffff) return "the trace is too long";
+  if (t.warps > 1u << 20) return "more warps than a GPU has";
   for (const Footprint& f : t.footprints)
     if (uint64_t{f.first_range} + f.range_count > t.ranges.size())
       return "a footprint names ranges that are not there";
