@@ -180,7 +180,8 @@ TEST_CASE("named barriers: counts must agree, be whole warps and exist") {
       "NX1: "));
   CHECK(contains(run("bar.sync 16; ret;").problem(), "N1: named barrier 16"));
   CHECK(contains(run("bar.sync 1, 33; ret;").problem(), "N1: "));
-  CHECK(contains(run("bar.sync 1, 0; ret;").problem(), "N1: "));
+  CHECK(contains(run("bar.arrive 1, 0; ret;").problem(), "N1: "));
+  CHECK(run("bar.sync 1, 0; ret;", 64).finished());  // no count: the CTA (P8, count_0_all_warps)
   CHECK(contains(run("bar.sync %r0, 32; ret;").problem(), "N2: "));
   CHECK(run("bar.sync 15, 64; ret;", 64).finished());
 }
@@ -193,6 +194,31 @@ TEST_CASE("a named barrier for more threads than arrive blocks all of them") {
     CHECK(b.object == 3);
     CHECK(b.count == 128);
   }
+}
+
+TEST_CASE("N8: warps that exit release a barrier without a count, and none with one") {
+  // Three warps; the last exits, before the others come or after.
+  const auto ran = [](const std::string& barrier, bool late) {
+    const std::string delay = late ? "bar.sync 2, 96;" : "";
+    return run("setp.lt.u32 %p1, %r0, 64; @%p1 bra L; " + delay + " ret; L: " + delay + barrier +
+                   " st.global.u32 [%rd1], 1; ret;",
+               96);
+  };
+  for (const bool late : {false, true}) {
+    INFO(late);
+    for (const char* all : {"bar.sync 0;", "barrier.sync 1;", "bar.sync 1, 0;"}) {
+      INFO(all);
+      const Ran r = ran(all, late);
+      CHECK(r.problem() == "");
+      CHECK(r.words(64) == std::vector<uint32_t>(64, 1));
+    }
+    const Ran counted = ran("bar.sync 1, 96;", late);
+    CHECK(counted.problem() == "blocked");
+    CHECK(counted.trace().blocked.size() == 2);
+  }
+  // A warp that comes to another barrier is not gone.
+  CHECK(run("setp.lt.u32 %p1, %r0, 32; @%p1 bra L; bar.sync 1, 64; ret; L: bar.sync 0; ret;", 64).problem() ==
+        "blocked");
 }
 
 TEST_CASE("bar.arrive does not wait, bar.sync of the other warp does") {
@@ -208,7 +234,8 @@ TEST_CASE("a barrier without a count means all threads, in whole warps") {
 }
 
 TEST_CASE("a warp of which some lanes have ended passes a barrier") {
-  CHECK(run("setp.gt.u32 %p1, %r0, 7; @%p1 ret; bar.sync 0; ret;", 64).trace().blocked.size() == 1);
+  CHECK(run("setp.gt.u32 %p1, %r0, 7; @%p1 ret; bar.sync 0, 64; ret;", 64).trace().blocked.size() == 1);
+  CHECK(run("setp.gt.u32 %p1, %r0, 7; @%p1 ret; bar.sync 0; ret;", 64).finished());  // N8
   CHECK(run("and.b32 %r2, %r0, 31; setp.gt.u32 %p1, %r2, 7; @%p1 ret; bar.sync 0; ret;", 64).finished());
 }
 
