@@ -8,8 +8,10 @@
 #include <map>
 
 #include "checker/check.h"
+#include "cli/residency.h"
 #include "cli/terminal.h"
 #include "cli/trace_class.h"
+#include "sim/grouping.h"
 #include "sim/launch_run.h"
 #include "sim/program.h"
 
@@ -21,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// CTAs whose traces are held in memory at one time.
+/// Traces that are held in memory at one time.
 constexpr uint64_t batch_size = 8;
 
 std::string cta_name(const Trace& trace) {
@@ -35,11 +37,12 @@ class Folder {
 
   void add(const Trace& trace) {
     outcome_.warps = std::max(outcome_.warps, trace.warps);
-    ++outcome_.ctas_run;
+    const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
+    outcome_.ctas_run += ctas;
     summaries_.push_back(summarize_global(trace));
     const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
     if (is_new) classes_.push_back({check(trace, options_), cta_name(trace), 0});
-    ++classes_[at->second].ctas;
+    classes_[at->second].ctas += ctas;
   }
 
   void finish() {
@@ -87,18 +90,22 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   const Result<sim::ProgramHandle> program = sim::load_program(launch);
   if (!program) return tl::unexpected(program.error());
   outcome.target = (*program)->module.target;
+  outcome.launch.cluster = sim::cluster_shape(**program);
   outcome.execute_seconds = since(start);
 
   CheckOptions options;
   if (limits.strict) options.policies.read_fence = Severity::error;
   Folder folder(outcome, options);
   const uint64_t total = launch.cta_count();
-  const uint64_t wanted = limits.ctas == 0 ? total : std::min(limits.ctas, total);
-  for (uint64_t first = 0; first < wanted && !interrupted(); first += batch_size) {
+  const uint64_t traces = sim::trace_count(**program, launch), ctas_each = total / traces;
+  const uint64_t wanted_traces =
+      limits.ctas == 0 ? traces : std::min((limits.ctas + ctas_each - 1) / ctas_each, traces);
+  const uint64_t wanted = wanted_traces * ctas_each;
+  for (uint64_t first = 0; first < wanted_traces && !interrupted(); first += batch_size) {
     sim::RunOptions run_options;
     run_options.domain = sim::Domain::control;
-    for (uint64_t cta = first; cta < std::min(first + batch_size, wanted); ++cta)
-      run_options.ctas.push_back(static_cast<uint32_t>(cta));
+    for (uint64_t trace = first; trace < std::min(first + batch_size, wanted_traces); ++trace)
+      run_options.ctas.push_back(sim::cta_of_trace(**program, launch, trace));
     start = Clock::now();
     const Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
     if (!run) return tl::unexpected(run.error());
@@ -111,6 +118,11 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   start = Clock::now();
   folder.finish();
   outcome.check_seconds += since(start);
+  start = Clock::now();
+  if (const Result<void> judged = judge_residency(**program, launch, limits.resident, outcome.report);
+      !judged)
+    return tl::unexpected(judged.error());
+  outcome.execute_seconds += since(start);
 
   if (interrupted())
     add_reason(outcome.report,

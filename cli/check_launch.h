@@ -13,6 +13,7 @@ namespace turnstile::cli {
 struct CheckLimits {
   uint64_t ctas = 0;  ///< execute only so many CTAs, from the first; 0: all. Fewer than all can not be clean
   bool strict = false;  ///< lints count as findings
+  uint64_t resident = 0;  ///< clusters that the GPU holds at a time (F2); 0: all
 };
 
 /// The verdict about one launch, with what it rests on.
@@ -30,8 +31,8 @@ struct CheckOutcome {
 /// Called now and then with the number of CTAs done.
 using CheckProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-/// Executes every CTA in the control domain, checks one trace of each class, then what the CTAs do to each
-/// other, and folds the reports into one. Stops early, with a reason in `inconclusive`, when interrupted().
+/// Executes every CTA in the control domain (those of a cluster, or that wait for each other, together),
+/// checks one trace of each class, then what the CTAs do to each other, and folds the reports into one. Stops early, with a reason in `inconclusive`, when interrupted().
 /// An Error is a fault of the input.
 Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limits,
                                   const CheckProgress& progress);

@@ -133,11 +133,16 @@ void add_event(Hash& hash, const Event& e) {
   if (touches_memory(e)) hash.add(e.footprint);
   hash.add(e.bytes);
   hash.add(e.generation);
+  hash.add(static_cast<uint64_t>(e.scope));
 }
 
 void add_tables(Hash& hash, const Trace& trace) {
   hash.add(trace.warps);
   hash.add(trace.registers_per_thread);
+  hash.add(uint64_t{trace.cluster_ctas} << 32 | trace.clusters);
+  hash.add(trace.cluster_barrier_count);
+  hash.add(trace.signals.size());
+  for (const SignalInfo& s : trace.signals) hash.add(static_cast<uint64_t>(s.initial));
   for (const AgentInfo& a : trace.agents) hash.add(uint64_t{a.cta} | uint64_t{a.warp} << 16);
   for (const BarrierInfo& b : trace.barriers) {
     hash.add(b.cta);
