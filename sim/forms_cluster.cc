@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "sim/forms_async.h"
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -89,6 +90,7 @@ constexpr AtomicType atomic_types[] = {
 
 // atom{.sem}{.scope}{.space}.op{.noftz}{.vec}.type d, [a], b{, c}; red the same without d (M1: .relaxed.gpu).
 Reading read_atomic(const ptx::Instruction& i, Decoded& d) {
+  if (has(i, "async")) return read_store_async(i, d);
   d.run = exec_atomic;
   const AtomicType* type = nullptr;
   for (const AtomicType& t : atomic_types)
