@@ -114,6 +114,9 @@ class Cutter {
   }
 
   void end() {
+    // An operation that a fault cut short: nobody knows when it would have been done.
+    for (std::vector<Event>& events : out_.operations)
+      if (!events.empty() && events.back().kind != EventKind::async_complete) events.clear();
     for (const AgentId a : trace_.live_pollers) out_.strands[now_[a.v]].whole = false;
     if (!trace_.faults.empty())
       for (Orchestration::Strand& s : out_.strands)
