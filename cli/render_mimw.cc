@@ -48,10 +48,13 @@ std::string render_mimw(const MimwProgram& program, const MimwOutcome& outcome, 
   std::string out;
   if (!quiet) {
     const std::string name = printable(program.name);
-    const std::string rest =
-        fmt::format("  variant {}  {}, {}   {}", printable(outcome.variant), counted(report.agents, "agent"),
-                    counted(report.barriers, "mbarrier"), values_text(outcome.values));
-    out += style.strong(name) + wrapped(name, "  ", rest).substr(name.size());
+    const std::string line =
+        wrapped("", "  ",
+                fmt::format("{}  variant {}  {}, {}   {}", name, printable(outcome.variant),
+                            counted(report.agents, "agent"), counted(report.barriers, "mbarrier"),
+                            values_text(outcome.values)));
+    const size_t shown = std::min(line.size(), name.size());
+    out += style.strong(line.substr(0, shown)) + line.substr(shown);
   }
   for (const Diagnostic& d : report.diagnostics) {
     if (quiet && d.severity == Severity::lint) continue;
