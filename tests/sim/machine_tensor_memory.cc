@@ -4,6 +4,8 @@
 // operation touches. Bits of tensor memory are not predicted.
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "tests/sim/machine_support.h"
 
@@ -262,4 +264,40 @@ TEST_CASE("cta_group::2 needs a pair of CTAs") {
   const Ran pair = run(s);
   CHECK_MESSAGE(pair.finished(), pair.problem());
   CHECK(pair.count(EventKind::tensor_alloc) == 2);
+}
+
+TEST_CASE("a paired mma touches shared and tensor memory of both CTAs; its commit arrives in both") {
+  Setup s =
+      tensor("@!%p1 bra DONE; mov.u32 %r12, %cluster_ctarank; setp.ne.u32 %p7, %r12, 0; @%p7 bra DONE;\n" +
+             descriptor("%rd2", "0") + descriptor("%rd3", "16384") + "mov.b32 %r11, " + idesc(256, 64) +
+             "; setp.ne.u32 %p5, %r0, 0; mov.u16 %rs1, 3;\n"
+             "tcgen05.mma.cta_group::2.kind::f16 [%r2], %rd2, %rd3, %r11, %p5;\n"
+             "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+             "[%r9], %rs1;\n"
+             "DONE: W: mbarrier.try_wait.parity.shared.b64 %p6, [%r9], 0; @!%p6 bra W;");
+  for (size_t at = 0; (at = s.body.find("cta_group::1", at)) != std::string::npos;) s.body[at + 11] = '2';
+  // Both CTAs are there, with their barriers, before the first paired operation.
+  const std::string first = "bar.sync 0;";
+  s.body.insert(s.body.find(first), "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ");
+  s.ctas = 2;
+  s.launch_lines = "cluster = [2, 1, 1]";
+  const Ran r = run(s);
+  REQUIRE_MESSAGE(r.finished(), r.problem());
+  std::map<std::pair<Space, uint32_t>, uint64_t> bytes;
+  const Trace& t = r.trace();
+  for (const Event& e : t.events) {
+    if (e.kind != EventKind::async_access || t.ops[e.object].kind != AsyncOp::Kind::tensor_mma) continue;
+    const Footprint& f = t.footprints[e.footprint];
+    for (uint32_t i = 0; i < f.range_count; ++i) {
+      const ByteRange& range = t.ranges[f.first_range + i];
+      bytes[{f.space, f.allocation}] += (range.end - range.begin) * range.count;
+    }
+  }
+  for (const uint32_t cta : {0u, 1u}) {
+    CHECK(bytes[{Space::shared, cta}] == 32 * (128 + 32));  // half of the rows of A, half of B
+    CHECK(bytes[{Space::tensor, cta}] == 128 * 64 * 4);     // half of the rows of D, all columns; not read
+  }
+  size_t commits = 0;
+  for (const AsyncOp& op : t.ops) commits += op.kind == AsyncOp::Kind::tensor_commit ? 1 : 0;
+  CHECK(commits == 2);
 }
