@@ -114,3 +114,43 @@ TEST_CASE("griddepcontrol is recorded, and the wait passes") {
   CHECK(r.count(EventKind::dependents_launch) == 1);
   CHECK(r.count(EventKind::dependency_wait) == 1);
 }
+
+TEST_CASE("CL2: with multicast every CTA of the cluster gets the answer, on a barrier of its own") {
+  const std::string body = R"(
+    mov.u32 %r9, bar; mov.u32 %r8, answer; setp.ne.u32 %p1, %r0, 0; mov.u32 %r4, %cluster_ctarank; setp.ne.u32 %p4, %r4, 0;
+    @%p1 bra READY; mbarrier.init.shared.b64 [%r9], 1; EXPECT
+    fence.mbarrier_init.release.cluster;
+  READY: barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
+    @%p1 bra LEAVE; @%p4 bra W;
+    clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%r8], [%r9];
+  W: mbarrier.try_wait.parity.shared.b64 %p2, [%r9], 0; @!%p2 bra W;
+    ld.shared.b128 %q0, [%r8];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q0; selp.u32 %r5, 1, 2, %p3;
+    st.global.u32 [%rd1], %r5;
+  LEAVE: bar.warp.sync 0xffffffff; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned; ret;)";
+  auto pair = [&](const std::string& expect) {
+    Setup s = persistent(edited(body, "EXPECT", expect));
+    s.ctas = 4;
+    s.launch_lines = "cluster = [2, 1, 1]";
+    return s;
+  };
+  Setup s = pair("mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 16;");
+  Ran r;
+  r.launch = launch_of(s);
+  const auto program = program_of(s, r.launch);
+  REQUIRE(program);
+  sim::RunOptions options;
+  options.domain = s.domain;
+  options.ctas = {0, 1};
+  options.clusters_to_cancel = 1;
+  options.every_cancel_count = true;
+  auto result = sim::run_launch(**program, r.launch, options);
+  REQUIRE(result);
+  r.result = std::move(*result);
+  REQUIRE_MESSAGE(r.finished(), r.problem());
+  CHECK(r.words(64)[0] == 1);
+  CHECK(r.words(64)[32] == 1);
+  CHECK(r.trace().ops.size() == 2);
+  // Only rank 0 expects: the other CTA waits for ever.
+  CHECK(run(pair("@!%p4 mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 16;")).problem() != "");
+}
