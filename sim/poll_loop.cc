@@ -46,7 +46,11 @@ bool is_poll_loop(const Program& program, uint32_t index) {
   const Decoded& poll = program.code[index];
   if (poll.dst.empty() || poll.dst[0] == Decoded::none) return false;
   const Path failure = path_after(program, index, false, false);
-  if (!failure.returns) return false;
+  // A loop that also counts its polls is left alone: nobody waits like that, and what it counts for is
+  // unclear.
+  if (!failure.returns || std::any_of(failure.steps.begin(), failure.steps.end(),
+                                      [](const PathStep& step) { return step.carried; }))
+    return false;
   const Path success = path_after(program, index, true, false);
   return leaves_nothing_behind(program, index, failure, success, operands_of(poll));
 }
