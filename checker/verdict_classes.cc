@@ -7,7 +7,7 @@ namespace turnstile {
 
 namespace {
 
-const std::vector<VerdictClass>& table() {
+const std::vector<VerdictClass>& class_table() {
   static const std::vector<VerdictClass> classes = {
       // RG4 and TC4 are hangs on a resource; their class says which resource.
       {"deadlock", {"RG4", "TC4"}, true, FindingClass::hang, {}},
@@ -39,11 +39,11 @@ bool named_by(const VerdictClass& c, std::string_view rule) {
 
 }  // namespace
 
-std::span<const VerdictClass> verdict_classes_of_findings() { return table(); }
+std::span<const VerdictClass> verdict_classes_of_findings() { return class_table(); }
 
 bool belongs_to(const Diagnostic& diagnostic, std::string_view verdict_class) {
   if (verdict_class == "lint") return diagnostic.severity == Severity::lint;
-  for (const VerdictClass& c : table()) {
+  for (const VerdictClass& c : class_table()) {
     if (c.name != verdict_class) continue;
     if (named_by(c, diagnostic.rule)) return true;
     return c.whole_class && diagnostic.finding_class == c.finding_class && diagnostic.rule != c.except;

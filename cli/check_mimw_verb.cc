@@ -17,12 +17,12 @@ namespace turnstile::cli {
 
 namespace {
 
-struct Job {
+struct MimwJob {
   std::string variant;
   std::map<std::string, int64_t> values;
 };
 
-Result<std::vector<Job>> jobs_of(const MimwArguments& arguments, const MimwProgram& program) {
+Result<std::vector<MimwJob>> mimw_jobs(const MimwArguments& arguments, const MimwProgram& program) {
   const std::vector<std::string> known = variants(program);
   for (const std::string& v : arguments.variants)
     if (std::find(known.begin(), known.end(), v) == known.end()) {
@@ -31,7 +31,7 @@ Result<std::vector<Job>> jobs_of(const MimwArguments& arguments, const MimwProgr
     }
   const auto settings = combinations(arguments.sweeps);
   if (!settings) return tl::unexpected(settings.error());
-  std::vector<Job> jobs;
+  std::vector<MimwJob> jobs;
   for (const std::string& variant : arguments.variants.empty() ? known : arguments.variants)
     for (const auto& setting : *settings) {
       std::map<std::string, int64_t> given = arguments.values;
@@ -44,7 +44,7 @@ Result<std::vector<Job>> jobs_of(const MimwArguments& arguments, const MimwProgr
   return jobs;
 }
 
-Exit exit_of(const Report& report) {
+Exit exit_of_mimw(const Report& report) {
   switch (report.verdict) {
     case Verdict::clean:
       return Exit::clean;
@@ -69,19 +69,19 @@ bool is_mimw(const std::string& file) { return std::filesystem::path(file).exten
 Exit run_check_mimw(const MimwArguments& arguments, const Terminal& terminal) {
   const Result<MimwProgram> program = read_mimw(arguments.file);
   if (!program) return fail_with(arguments, terminal, program.error());
-  const Result<std::vector<Job>> jobs = jobs_of(arguments, *program);
+  const Result<std::vector<MimwJob>> jobs = mimw_jobs(arguments, *program);
   if (!jobs) return fail_with(arguments, terminal, jobs.error());
   SourceText source({std::filesystem::path(arguments.file).parent_path().string()});
   std::vector<MimwOutcome> outcomes;
   Exit exit = Exit::clean;
   uint64_t clean = 0;
   const bool many = jobs->size() > 1;
-  for (const Job& job : *jobs) {
+  for (const MimwJob& job : *jobs) {
     if (interrupted()) break;
     if (many) terminal.progress(fmt::format("  {} of {} variants", outcomes.size(), jobs->size()));
     Result<MimwOutcome> outcome = check_mimw(*program, job.variant, job.values, arguments.limits);
     if (!outcome) return fail_with(arguments, terminal, outcome.error());
-    exit = worst(exit, exit_of(outcome->report));
+    exit = worst(exit, exit_of_mimw(outcome->report));
     const bool bad = outcome->report.verdict != Verdict::clean;
     clean += bad ? 0 : 1;
     if (many && !arguments.json && (bad || !arguments.quiet))

@@ -106,7 +106,7 @@ Exit run_corpus(const CorpusArguments& arguments, const Terminal& terminal) {
   return exit;
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* corpus_examples = R"(Examples:
   turnstile corpus kernels/gemm_bf16_hopper/mutants.toml
       Checks each faulty variant of the kernel (mutants/NAME.ptx beside the table) in the launches given
       for it, and the kernel itself in those that must be clean. The first error must have the class and
@@ -125,7 +125,7 @@ void add_corpus(CLI::App& app, const Terminal& terminal, Exit& exit) {
                    "Table of what must be found (TOML), or a directory of .mimw texts")
       ->required();
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
-  verb->footer(examples);
+  verb->footer(corpus_examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_corpus(*arguments, terminal); });
 }
 
