@@ -14,7 +14,7 @@ namespace {
 
 // What the GPU runner takes (golden/gpu_runner/plan.md).
 constexpr size_t kMostBuffers = 256, kMostMaps = 64, kMostParameters = 256;
-constexpr uint64_t kMostBytes = uint64_t{64} << 30;
+constexpr uint64_t kMostBufferBytes = uint64_t{64} << 30;
 constexpr int64_t kMostElements = int64_t{1} << 36;
 constexpr size_t kMostDimensions = 8;
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
@@ -22,7 +22,7 @@ constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 constexpr std::string_view kTypeNames[] = {"b8",   "u8",  "s8",   "e4m3", "e5m2", "b16", "u16",
                                            "s16",  "f16", "bf16", "b32",  "u32",  "s32", "f32",
                                            "tf32", "b64", "u64",  "s64",  "f64"};
-constexpr std::string_view kFamilyNames[] = {"zeros", "ones", "iota", "normal", "wide", "special"};
+constexpr std::string_view kFillNames[] = {"zeros", "ones", "iota", "normal", "wide", "special"};
 constexpr std::string_view kRoleNames[] = {"in", "out", "in_out"};
 constexpr std::string_view kInterleaveNames[] = {"none", "16B", "32B"};
 constexpr std::string_view kSwizzleNames[] = {"none", "32B", "64B", "128B"};
@@ -76,9 +76,9 @@ void read_extent(FieldReader& reader, const TableView& table, Buffer& buffer) {
   buffer.row_pitch =
       static_cast<uint64_t>(reader.number_or(table, "row_pitch", {columns, kMostElements}, columns));
   uint64_t bytes = buffer.row_pitch * element_bytes(buffer.type);  // 2^36 elements of 8 bytes at most
-  for (size_t i = 0; i + 1 < buffer.shape.size() && bytes <= kMostBytes; ++i)
+  for (size_t i = 0; i + 1 < buffer.shape.size() && bytes <= kMostBufferBytes; ++i)
     if (__builtin_mul_overflow(bytes, buffer.shape[i], &bytes)) bytes = std::numeric_limits<uint64_t>::max();
-  if (bytes > kMostBytes) {
+  if (bytes > kMostBufferBytes) {
     reader.report(table.table->at,
                   fmt::format("{} is larger than 64 GiB, the most that is possible", table.where));
     bytes = 0;
@@ -106,7 +106,7 @@ void read_contents(FieldReader& reader, const TableView& table, std::optional<Fa
   } else if (table.has("values")) {
     buffer.values_path = path_beside(launch_path, reader.text(table, "values"));
   } else if (table.has("fill")) {
-    buffer.fill = static_cast<Family>(reader.choice_or(table, "fill", kFamilyNames, 0));
+    buffer.fill = static_cast<Family>(reader.choice_or(table, "fill", kFillNames, 0));
     if (fill && !fixed) buffer.fill = *fill;
   } else {
     reader.report(
@@ -189,7 +189,7 @@ void read_buffers(FieldReader& reader, const TableView& root, std::optional<Fami
           reader.number(table, "batch_axis", {0, static_cast<int64_t>(buffer.shape.size()) - 1}));
     buffer.control_data = reader.flag_or(table, "control_data", false);
     total += buffer.bytes;  // 256 times 64 GiB at most
-    if (total > kMostBytes)
+    if (total > kMostBufferBytes)
       reader.report(item.at, "the buffers up to here are larger than 64 GiB, the most that is possible");
     launch.buffers.push_back(std::move(buffer));
   }

@@ -25,17 +25,17 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-constexpr size_t kLongestName = 64;  // bounds the work on hostile input
+constexpr size_t kLongestKnownName = 64;  // bounds the work on hostile input
 constexpr size_t kMostListed = 16;
 
 }  // namespace
 
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
-  if (name.size() > kLongestName) return {};
+  if (name.size() > kLongestKnownName) return {};
   size_t best_distance = 1 + name.size() / 3;
   std::string_view best;
   for (const std::string_view candidate : known) {
-    if (candidate.size() > kLongestName) continue;
+    if (candidate.size() > kLongestKnownName) continue;
     const size_t distance = edit_distance(name, candidate);
     // Not a slip if nothing of the name is left.
     if (distance >= std::max(name.size(), candidate.size())) continue;
