@@ -8,13 +8,13 @@
 
 using namespace turnstile;
 using namespace turnstile::test;
-using Outcome = Mbarrier::Outcome;
+using MbarrierOutcome = Mbarrier::Outcome;
 
 namespace {
 
 Mbarrier fresh(uint32_t count) {
   Mbarrier b;
-  CHECK(b.init(count) == Outcome::ok);
+  CHECK(b.init(count) == MbarrierOutcome::ok);
   return b;
 }
 
@@ -28,18 +28,18 @@ TEST_CASE("LT1, W2: a fresh barrier lets parity 1 pass and blocks parity 0") {
 
 TEST_CASE("LT2, MB24: an arrival before its expect completes the phase before the bytes") {
   Mbarrier b = fresh(1);
-  CHECK(b.arrive(1) == Outcome::completed);
-  CHECK(b.expect_tx(16) == Outcome::ok);
+  CHECK(b.arrive(1) == MbarrierOutcome::completed);
+  CHECK(b.expect_tx(16) == MbarrierOutcome::ok);
   CHECK(b.generation() == 1);
 }
 
 TEST_CASE("LT3, LT4, MB26: bytes may land before or after arrive.expect_tx of their phase") {
   Mbarrier after = fresh(1), before = fresh(1);
-  CHECK(after.arrive_expect_tx(16) == Outcome::ok);
-  CHECK(after.complete_tx(16) == Outcome::completed);
-  CHECK(before.complete_tx(16) == Outcome::ok);
+  CHECK(after.arrive_expect_tx(16) == MbarrierOutcome::ok);
+  CHECK(after.complete_tx(16) == MbarrierOutcome::completed);
+  CHECK(before.complete_tx(16) == MbarrierOutcome::ok);
   CHECK(before.tx() == -16);
-  CHECK(before.arrive_expect_tx(16) == Outcome::completed);
+  CHECK(before.arrive_expect_tx(16) == MbarrierOutcome::completed);
 }
 
 TEST_CASE("LT5, MB25: two expects hold the phase open only while an arrival is pending") {
@@ -91,10 +91,10 @@ TEST_CASE("LT6, MB16: a consumer that does not arrive hangs the producer") {
 TEST_CASE("LT7, MB15: an extra arrival falls into the next phase, or breaks the open one") {
   Mbarrier b = fresh(2);
   b.arrive(1);
-  CHECK(b.arrive(1) == Outcome::completed);
-  CHECK(b.arrive(1) == Outcome::ok);  // counted where nobody meant it
+  CHECK(b.arrive(1) == MbarrierOutcome::completed);
+  CHECK(b.arrive(1) == MbarrierOutcome::ok);  // counted where nobody meant it
   CHECK(b.pending() == 1);
-  CHECK(b.arrive(2) == Outcome::over_arrival);
+  CHECK(b.arrive(2) == MbarrierOutcome::over_arrival);
   CHECK(b.pending() == 1);
 }
 
@@ -111,14 +111,14 @@ TEST_CASE("LT8, LT9, S2: a waiter that polls late is overtaken and never wakes")
 
 TEST_CASE("LT10, MB9, MB10: initialised twice, or used when it is not") {
   Mbarrier b = fresh(1);
-  CHECK(b.init(1) == Outcome::already_valid);
-  CHECK(b.inval() == Outcome::ok);
-  CHECK(b.arrive(1) == Outcome::invalid_object);
-  CHECK(b.expect_tx(1) == Outcome::invalid_object);
-  CHECK(b.complete_tx(1) == Outcome::invalid_object);
-  CHECK(b.init(0) == Outcome::bad_count);
-  CHECK(b.init(Mbarrier::max_count + 1) == Outcome::bad_count);
-  CHECK(b.init(2) == Outcome::ok);
+  CHECK(b.init(1) == MbarrierOutcome::already_valid);
+  CHECK(b.inval() == MbarrierOutcome::ok);
+  CHECK(b.arrive(1) == MbarrierOutcome::invalid_object);
+  CHECK(b.expect_tx(1) == MbarrierOutcome::invalid_object);
+  CHECK(b.complete_tx(1) == MbarrierOutcome::invalid_object);
+  CHECK(b.init(0) == MbarrierOutcome::bad_count);
+  CHECK(b.init(Mbarrier::max_count + 1) == MbarrierOutcome::bad_count);
+  CHECK(b.init(2) == MbarrierOutcome::ok);
   CHECK(b.generation() == 0);
 }
 
@@ -134,37 +134,37 @@ TEST_CASE("MB9: two barriers at one address") {
 
 TEST_CASE("LT13, MB21: arrive_drop leaves later phases fewer arrivals, but never none") {
   Mbarrier b = fresh(2);
-  CHECK(b.arrive_drop(1) == Outcome::ok);
-  CHECK(b.arrive(1) == Outcome::completed);
+  CHECK(b.arrive_drop(1) == MbarrierOutcome::ok);
+  CHECK(b.arrive(1) == MbarrierOutcome::completed);
   CHECK(b.pending() == 1);
-  CHECK(b.arrive_drop(1) == Outcome::dropped_to_zero);
-  CHECK(broken_rule(Outcome::dropped_to_zero) == "MB21");
+  CHECK(b.arrive_drop(1) == MbarrierOutcome::dropped_to_zero);
+  CHECK(broken_rule(MbarrierOutcome::dropped_to_zero) == "MB21");
 }
 
 TEST_CASE("LT14, MB22: arrive.noComplete must not complete") {
   Mbarrier b = fresh(2);
-  CHECK(b.arrive_no_complete(1) == Outcome::ok);
-  CHECK(b.arrive_no_complete(1) == Outcome::completes);
-  CHECK(b.arrive(1) == Outcome::completed);
+  CHECK(b.arrive_no_complete(1) == MbarrierOutcome::ok);
+  CHECK(b.arrive_no_complete(1) == MbarrierOutcome::completes);
+  CHECK(b.arrive(1) == MbarrierOutcome::completed);
 }
 
 TEST_CASE("MB20: cp.async.mbarrier.arrive raises the pending count at once and arrives later") {
   Mbarrier b = fresh(1);
-  CHECK(b.raise_pending() == Outcome::ok);
-  CHECK(b.arrive(1) == Outcome::ok);
-  CHECK(b.arrive(1) == Outcome::completed);
+  CHECK(b.raise_pending() == MbarrierOutcome::ok);
+  CHECK(b.arrive(1) == MbarrierOutcome::ok);
+  CHECK(b.arrive(1) == MbarrierOutcome::completed);
   CHECK(b.pending() == 1);
   Mbarrier full = fresh(Mbarrier::max_count);
-  CHECK(full.raise_pending() == Outcome::pending_overflow);
+  CHECK(full.raise_pending() == MbarrierOutcome::pending_overflow);
 }
 
 TEST_CASE("MB17: the transaction count stays within 2^20 - 1 bytes, both ways") {
   Mbarrier b = fresh(1);
-  CHECK(b.expect_tx((1u << 20) - 1) == Outcome::ok);
-  CHECK(b.expect_tx(1) == Outcome::tx_overflow);
+  CHECK(b.expect_tx((1u << 20) - 1) == MbarrierOutcome::ok);
+  CHECK(b.expect_tx(1) == MbarrierOutcome::tx_overflow);
   Mbarrier c = fresh(1);
-  CHECK(c.complete_tx((1u << 20) - 1) == Outcome::ok);
-  CHECK(c.complete_tx(1) == Outcome::tx_overflow);
+  CHECK(c.complete_tx((1u << 20) - 1) == MbarrierOutcome::ok);
+  CHECK(c.complete_tx(1) == MbarrierOutcome::tx_overflow);
 }
 
 TEST_CASE("W1: a state names the open phase or the one before") {

@@ -9,7 +9,7 @@
 
 using namespace turnstile;
 using namespace turnstile::test;
-using Kind = AsyncOp::Kind;
+using OpKind = AsyncOp::Kind;
 using Step = OrchestrationMachine::Step;
 
 namespace {
@@ -35,8 +35,8 @@ bool can_overtake(const Orchestration& program, uint32_t early, uint32_t late) {
 TEST_CASE("BK1: bulk copies of one thread land in any order") {
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), q = o.queue(QueueInfo::Kind::bulk), x = o.memory(Space::shared, 0);
-  const uint32_t first = o.issue(a, Kind::bulk_store, none, 0, q, 1, {x}, {});
-  const uint32_t second = o.issue(a, Kind::bulk_store, none, 0, q, 1, {x}, {});
+  const uint32_t first = o.issue(a, OpKind::bulk_store, none, 0, q, 1, {x}, {});
+  const uint32_t second = o.issue(a, OpKind::bulk_store, none, 0, q, 1, {x}, {});
   CHECK(can_overtake(o.program(), first, second));
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("CA8, WG3: groups of cp.async and of wgmma complete in the order of co
   for (const QueueInfo::Kind kind : {QueueInfo::Kind::cp_async, QueueInfo::Kind::wgmma}) {
     OrchestrationBuilder o;
     const uint32_t a = o.agent(), q = o.queue(kind), x = o.memory(Space::shared, 0);
-    const Kind op = kind == QueueInfo::Kind::wgmma ? Kind::wgmma : Kind::cp_async;
+    const OpKind op = kind == QueueInfo::Kind::wgmma ? OpKind::wgmma : OpKind::cp_async;
     const uint32_t first = o.issue(a, op, none, 0, q, 1, {}, {x});
     const uint32_t second = o.issue(a, op, none, 0, q, 2, {}, {x});
     CHECK_FALSE(can_overtake(o.program(), first, second));
@@ -54,8 +54,8 @@ TEST_CASE("CA8, WG3: groups of cp.async and of wgmma complete in the order of co
 TEST_CASE("T21: a queue in order executes one copy after the other") {
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), q = o.queue(QueueInfo::Kind::bulk, true), x = o.memory(Space::shared, 0);
-  o.issue(a, Kind::bulk_store, none, 0, q, 1, {x}, {});
-  const uint32_t second = o.issue(a, Kind::bulk_store, none, 0, q, 1, {x}, {});
+  o.issue(a, OpKind::bulk_store, none, 0, q, 1, {x}, {});
+  const uint32_t second = o.issue(a, OpKind::bulk_store, none, 0, q, 1, {x}, {});
   OrchestrationMachine m(o.program());
   Event e;
   m.take({Step::Kind::strand, a}, e);
@@ -68,7 +68,7 @@ TEST_CASE("CA3, BK2: a wait counts groups of its own queue, an empty group is do
   const uint32_t a = o.agent(), b = o.agent();
   const uint32_t mine = o.queue(QueueInfo::Kind::bulk), other = o.queue(QueueInfo::Kind::bulk);
   const uint32_t x = o.memory(Space::shared, 0);
-  o.issue(a, Kind::bulk_store, none, 0, mine, 1, {x}, {});
+  o.issue(a, OpKind::bulk_store, none, 0, mine, 1, {x}, {});
   o.event(a, EventKind::group_commit, mine).generation = 1;
   o.event(a, EventKind::group_commit, mine).generation = 2;  // CA2
   o.event(a, EventKind::group_wait, mine).generation = 2;
@@ -88,7 +88,7 @@ TEST_CASE("BK3: .read waits until the source has been read, not until the store 
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), q = o.queue(QueueInfo::Kind::bulk);
   const uint32_t from = o.memory(Space::shared, 0), to = o.memory(Space::global, 0);
-  o.issue(a, Kind::bulk_store, none, 0, q, 1, {from}, {to});
+  o.issue(a, OpKind::bulk_store, none, 0, q, 1, {from}, {to});
   o.event(a, EventKind::group_wait, q, 0, 0, Event::read_only).generation = 1;
   OrchestrationMachine m(o.program());
   Event e;
@@ -102,7 +102,7 @@ TEST_CASE("BK3: .read waits until the source has been read, not until the store 
 TEST_CASE("WG6: a wgmma starts when all warps of the group have issued it") {
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), b = o.agent(), q = o.queue(QueueInfo::Kind::wgmma);
-  const uint32_t op = o.issue(a, Kind::wgmma, none, 0, q, 1, {o.memory(Space::shared, 0)}, {});
+  const uint32_t op = o.issue(a, OpKind::wgmma, none, 0, q, 1, {o.memory(Space::shared, 0)}, {});
   o.event(b, EventKind::async_issue, op);
   o.event(a, EventKind::group_wait, q).generation = 1;
   OrchestrationMachine m(o.program());
@@ -118,7 +118,7 @@ TEST_CASE("WG6: a wgmma starts when all warps of the group have issued it") {
 TEST_CASE("BK6, D5: a store that still reads, a copy that has not landed, when the CTA exits") {
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), q = o.queue(QueueInfo::Kind::bulk), x = o.memory(Space::shared, 0);
-  o.issue(a, Kind::bulk_store, none, 0, q, 1, {x}, {});
+  o.issue(a, OpKind::bulk_store, none, 0, q, 1, {x}, {});
   CHECK(broken_rules(o.program()) == std::set<std::string>{"BK6"});
   o.event(a, EventKind::group_wait, q, 0, 0, Event::read_only).generation = 1;
   CHECK(broken_rules(o.program()).empty());
@@ -133,7 +133,7 @@ TEST_CASE("MB20: an arrival of cp.async raises the count when it is executed") {
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), b = o.agent(), q = o.queue(QueueInfo::Kind::cp_async);
   const uint32_t f = o.barrier("f", 1), x = o.memory(Space::shared, 0);
-  o.issue(a, Kind::cp_async, f, 1, q, 1, {}, {x});
+  o.issue(a, OpKind::cp_async, f, 1, q, 1, {}, {x});
   o.arrive(a, f);
   o.wait(b, f, 0);
   bool early = false;
@@ -148,8 +148,8 @@ TEST_CASE("HB2: an arrival of cp.async comes after all earlier copies of its thr
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), b = o.agent(), q = o.queue(QueueInfo::Kind::cp_async);
   const uint32_t f = o.barrier("f", 1), x = o.memory(Space::shared, 0);
-  const uint32_t copy = o.issue(a, Kind::cp_async, none, 0, q, 1, {}, {x});
-  o.issue(a, Kind::cp_async, f, 0, q, 1, {}, {});
+  const uint32_t copy = o.issue(a, OpKind::cp_async, none, 0, q, 1, {}, {x});
+  o.issue(a, OpKind::cp_async, f, 0, q, 1, {}, {});
   o.wait(b, f, 0);
   bool early = false;
   explore_all(o.program(), [&](const OrchestrationMachine& m, const std::vector<Step>&) {
@@ -161,9 +161,9 @@ TEST_CASE("HB2: an arrival of cp.async comes after all earlier copies of its thr
 }
 
 TEST_CASE("TC15, TC16: which tcgen05 operations of one thread follow each other") {
-  const TensorOperation mma{Kind::tensor_mma, true, 1}, same{Kind::tensor_mma, true, 1},
-      other{Kind::tensor_mma, true, 2}, copy{Kind::tensor_copy, false, 0},
-      commit{Kind::tensor_commit, false, 0}, load{Kind::tensor_load, false, 0};
+  const TensorOperation mma{OpKind::tensor_mma, true, 1}, same{OpKind::tensor_mma, true, 1},
+      other{OpKind::tensor_mma, true, 2}, copy{OpKind::tensor_copy, false, 0},
+      commit{OpKind::tensor_commit, false, 0}, load{OpKind::tensor_load, false, 0};
   CHECK(tensor_pipelined(mma, same));
   CHECK_FALSE(tensor_pipelined(mma, other));  // LT29
   CHECK(tensor_pipelined(copy, mma));
@@ -180,8 +180,8 @@ TEST_CASE("TC24, TC25, LT26: a commit waits for earlier operations of its own th
     const uint32_t a = o.agent(), b = o.agent();
     const uint32_t q = o.queue(QueueInfo::Kind::tensor), p = o.queue(QueueInfo::Kind::tensor);
     const uint32_t done = o.barrier("done", 1), acc = o.memory(Space::tensor, 0);
-    o.issue(a, Kind::tensor_mma, none, 0, q, 1, {}, {acc});
-    o.issue(own ? a : b, Kind::tensor_commit, done, 0, own ? q : p, 1, {}, {});
+    o.issue(a, OpKind::tensor_mma, none, 0, q, 1, {}, {acc});
+    o.issue(own ? a : b, OpKind::tensor_commit, done, 0, own ? q : p, 1, {}, {});
     o.wait(b, done, 0);
     bool early = false;
     explore_all(o.program(), [&](const OrchestrationMachine& m, const std::vector<Step>&) {

@@ -9,7 +9,7 @@ using namespace turnstile;
 using namespace turnstile::test;
 using sim::run_orchestration;
 using sim::Schedule;
-using Step = OrchestrationMachine::Step;
+using MachineStep = OrchestrationMachine::Step;
 
 namespace {
 
@@ -108,12 +108,12 @@ TEST_CASE("a schedule that is given is followed; one that is not possible is an 
   o.arrive(b, e);
   o.arrive(b, e);
   Schedule s;
-  s.steps = {{Step::Kind::strand, b}, {Step::Kind::strand, b}};
+  s.steps = {{MachineStep::Kind::strand, b}, {MachineStep::Kind::strand, b}};
   CHECK(run_orchestration(o.program(), s).blocked.size() == 1);  // a is overtaken
   s.steps.resize(1);
-  s.steps.push_back({Step::Kind::strand, a});
+  s.steps.push_back({MachineStep::Kind::strand, a});
   CHECK(run_orchestration(o.program(), s).blocked.empty());
-  s.steps = {{Step::Kind::strand, a}};
+  s.steps = {{MachineStep::Kind::strand, a}};
   CHECK(run_orchestration(o.program(), s).unknowns.size() == 1);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("strands that fork and join run again in the order that forks and join
   REQUIRE(orchestration_defect(program) == "");
   CHECK(program.strands.size() == 4);
   OrchestrationMachine m(program);
-  CHECK_FALSE(m.is_enabled({Step::Kind::strand, 2}));  // not before its fork
+  CHECK_FALSE(m.is_enabled({MachineStep::Kind::strand, 2}));  // not before its fork
   for (const bool backwards : {false, true}) {
     Schedule s;
     s.backwards = backwards;
