@@ -103,11 +103,7 @@ void tell_lifetime(const Story& story, const Misuse& m, Diagnostic& d) {
   d.rule = arrival ? "D3" : "D2";
   d.message = what + " can come when " + cta + " has ended";
   d.label = who + " issues it";
-  if (tensor) {  // what tcgen05 leaves pending at the end of a pair is documented nowhere
-    d.severity = Severity::lint;
-    d.facts.push_back(
-        "the documents do not say whether a CTA of a pair ends with tcgen05 operations pending");
-  }
+  if (tensor) d.facts.push_back("tcgen05 needs a peer that has not ended (TC12)");
   d.sides.push_back(story.at(m.other, story.who(m.other) + " is the last of " + cta + " to end in this run"));
   d.facts.push_back("no strand of " + cta + " ends after it in every schedule");
   d.witness = {"all of " + cta + " has ended", what + " arrives there (" + story.line(m.event) + ")"};

@@ -305,3 +305,23 @@ TEST_CASE("F6, F7, TC9, TC10: a pair allocates when both are there, and frees wh
   expect_first(program(false, true), FindingClass::lifetime, "TC9", 2);
   expect_first(program(true, false), FindingClass::lifetime, "TC10", 4);
 }
+
+TEST_CASE("TC12, D2: an mma that reads operands of the peer, which does not wait for it") {
+  const auto program = [](bool waits) {
+    TraceBuilder t(2);
+    t.cluster(2, 2);
+    t.cluster_sync(1, 1);
+    const uint32_t q = t.queue(Q::tensor, 0), d = t.barrier("@0.d", 1, 0);
+    const uint32_t mma = t.issue(K::tensor_mma, 0, 2, q, 1);
+    t.touch(mma, t.shared_of(1, 0), false);
+    t.touch(mma, t.tensor(0), true);
+    t.complete(mma);
+    t.complete(t.issue(K::tensor_commit, 0, 3, q, 1, d));
+    t.wait(0, 4, d, 0, 1);
+    if (waits) t.cluster_sync(5, 2);
+    t.exit_all(9);
+    return t.trace;
+  };
+  expect_clean(program(true));
+  expect_first(program(false), FindingClass::lifetime, "D2", 2);
+}
