@@ -223,6 +223,19 @@ TEST_CASE(
                   "@%p5 bra W;") == std::pair<int64_t, bool>(3, false));
 }
 
+TEST_CASE("a look before the loop is part of the wait: what nvcc makes of while (load != n) nanosleep") {
+  const Ran r =
+      run(flagged("@%p2 bra SET; @!%p3 ret; mov.u32 %r7, 1; ld.acquire.gpu.global.b32 %r5, [flag];\n"
+                  "setp.eq.s32 %p5, %r5, %r7; @%p5 bra DONE;\n"
+                  "LOOP: mov.u32 %r8, 32; nanosleep.u32 %r8; ld.acquire.gpu.global.b32 %r6, [flag];\n"
+                  "setp.ne.s32 %p6, %r6, %r7; @%p6 bra LOOP;\n"
+                  "DONE: ld.global.u32 %r9, [data]; ret;\n"
+                  "SET: @%p4 st.global.u32 [data], 7; @%p4 st.release.gpu.global.u32 [flag], 1;"));
+  INFO(r.problem());
+  REQUIRE(r.finished());
+  CHECK(of_kind(r.trace(), EventKind::signal_wait).size() == 1);
+}
+
 TEST_CASE("a wait for exactly a value that a counter passes stays exact: a poll can miss it") {
   const Ran r = run(
       flagged("@%p2 bra COUNT; @!%p3 ret; W: ld.acquire.gpu.global.u32 %r5, [flag]; "

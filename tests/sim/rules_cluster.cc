@@ -138,7 +138,9 @@ std::string of_multicast(int bytes0, int bytes1, const std::string& end) {
 
 TEST_CASE("MB30: each destination of a multicast expects what it receives (LT15)") {
   CHECK(of_multicast(64, 64, wait_own + "ld.shared.u32 %r6, [box+4];\n" + meet) == "clean");
-  CHECK(cites(of_multicast(64, -1, wait_own + "ld.shared.u32 %r6, [box+4];\n" + meet), "MB16"));
+  // CTA 1 waits for ever, and CTA 0 at the cluster barrier for it: either may be named.
+  const std::string hang = of_multicast(64, -1, wait_own + "ld.shared.u32 %r6, [box+4];\n" + meet);
+  CHECK((cites(hang, "MB16") || cites(hang, "C2")));
   // It arrives without expecting: its phase is over before the bytes come (MB24).
   CHECK(of_multicast(64, 0, wait_own + "ld.shared.u32 %r6, [box+4];\n" + meet) != "clean");
 }
