@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engines E3 and E4 and the portfolio, against the naive search over the same programs (algorithms.md
+// section 10). The nightly suite is the same with more programs: test_checker --no-skip -ts=nightly.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "checker/decide.h"
+#include "checker/directed.h"
+#include "checker/explore.h"
+#include "checker/explore_store.h"
+#include "tests/checker/orchestration_oracle.h"
+#include "tests/checker/orchestration_sketch.h"
+
+using namespace turnstile;
+using namespace turnstile::test;
+using namespace turnstile::checker;
+
+namespace {
+
+using Kind = SearchFault::Kind;
+
+bool has(const SearchResult& r, Kind kind) {
+  return std::any_of(r.faults.begin(), r.faults.end(), [&](const SearchFault& f) { return f.kind == kind; });
+}
+
+/// The single run demands visibility, ownership and balance where the naive search sees interleavings only:
+/// races through a pool or a landing, a phase consumed twice, bytes that are expected and never come.
+bool stricter_than_interleavings(const Report& report) {
+  return std::all_of(report.diagnostics.begin(), report.diagnostics.end(), [](const Diagnostic& d) {
+    return d.severity == Severity::lint || d.finding_class == FindingClass::race ||
+           d.finding_class == FindingClass::proxy_fence || d.rule == "OB1.1" || d.rule == "MB18" ||
+           d.rule == "MB19";
+  });
+}
+
+struct Counts {
+  size_t programs = 0, clean = 0, cleared = 0, findings = 0, inconclusive = 0, stricter = 0, witnesses = 0,
+         shortest = 0;
+};
+
+void compare(uint64_t first, uint64_t last, uint64_t limit, Counts& n) {
+  for (uint64_t seed = first; seed <= last; ++seed) {
+    Random random(seed);
+    const Sketch sketch = random_sketch(random);
+    const Orchestration program = lower(sketch);
+    const auto truth = explore_naively(program, limit);
+    if (!truth) continue;
+    ++n.programs;
+    CAPTURE(seed);
+    const auto context = [&] { return sketch.text() + "truth: " + truth->text(); };
+    REQUIRE_MESSAGE(orchestration_defect(program).empty(), context());
+
+    SearchOptions reduced;
+    const SearchResult one = explore(program, reduced);
+    CHECK_MESSAGE(one.complete, context());
+    CHECK_MESSAGE(one.faults.empty() == !truth->fault(), context());
+    if (seed % 4 == 0) {
+      SearchOptions all;
+      all.reduce = false;
+      all.all_kinds = true;
+      const SearchResult every = explore(program, all);
+      // What else comes after a step without a defined result is told by neither.
+      if (!truth->refused && !truth->dead) {
+        CHECK_MESSAGE(has(every, Kind::hang) == truth->hang, context());
+        CHECK_MESSAGE(has(every, Kind::race) == truth->race, context());
+        CHECK_MESSAGE(has(every, Kind::stale) == truth->stale, context());
+      }
+      CHECK_MESSAGE(has(every, Kind::refused) == (truth->refused || truth->dead), context());
+      if (!truth->fault()) CHECK_MESSAGE(every.states == truth->states, context());
+    }
+
+    const Execution run = steer(program, {}, {});
+    const Decision decision = decide(run.trace, {}, &program);
+    switch (decision.report.verdict) {
+      case Verdict::clean:
+        ++n.clean;
+        n.cleared += decision.report.guarantee.find("search") != std::string::npos;
+        CHECK_MESSAGE(!truth->fault(), context());
+        break;
+      case Verdict::finding:
+        ++n.findings;
+        if (truth->fault()) break;
+        ++n.stricter;
+        CHECK_MESSAGE(stricter_than_interleavings(decision.report), context());
+        break;
+      case Verdict::inconclusive:
+        ++n.inconclusive;
+        CHECK_MESSAGE(!truth->fault(), context());  // a program this small is searched to the end
+        break;
+    }
+    if (!decision.witness) continue;
+    ++n.witnesses;
+    n.shortest += decision.witness->shortest;
+    const Result<Witness> read = parse_witness(witness_text(*decision.witness), "witness");
+    REQUIRE_MESSAGE(read.has_value(), context());
+    const Replay shown = replay(program, *read);
+    CHECK_MESSAGE(shown.problem.empty(), context());
+    CHECK_MESSAGE(shown.shown, context());
+    CHECK_MESSAGE(!shown.steps.empty(), context());
+  }
+  MESSAGE("programs " << n.programs << ", clean " << n.clean << " (by search " << n.cleared << "), findings "
+                      << n.findings << " (stricter " << n.stricter << "), inconclusive " << n.inconclusive
+                      << ", witnesses " << n.witnesses << " (shortest " << n.shortest << ")");
+}
+
+/// The leader of a consumer group releases for both its warps: the sibling can be lapped (bugs A6, A9).
+Sketch sibling_sketch(uint32_t trips) {
+  Sketch s = ring_sketch(1, 1, trips, false);
+  s.strands.push_back(s.strands[1]);
+  s.ctas.push_back(0);
+  std::erase_if(s.strands.back(), [](const SketchOp& o) { return o.kind == SketchOp::Kind::arrive; });
+  return s;
+}
+
+Decision decided(const Sketch& sketch, const DecideOptions& options = {}) {
+  const Orchestration program = lower(sketch);
+  return decide(steer(program, {}, {}).trace, options, &program);
+}
+
+}  // namespace
+
+TEST_CASE("search, directed schedules and verdicts agree with every interleaving") {
+  Counts n;
+  compare(1, 5000, 1500, n);
+  CHECK(n.programs > 3000);
+  CHECK(n.clean > 1000);
+  CHECK(n.findings > 1000);
+  CHECK(n.witnesses > 300);
+  CHECK(n.inconclusive < n.programs / 100);
+  CHECK(n.stricter < n.programs / 50);
+}
+
+TEST_SUITE("nightly") {
+  TEST_CASE("search, directed schedules and verdicts agree with every interleaving: 100,000 programs" *
+            doctest::skip()) {
+    Counts n;
+    compare(1'000'001, 1'100'000, 20'000, n);
+    CHECK(n.programs > 90'000);
+  }
+}
+
+TEST_CASE("the search visits the states that the naive search visits, and fewer where steps go alone") {
+  for (const Sketch& sketch : {ring_sketch(2, 2, 8, false), attention_sketch(2, 1, 3, 1),
+                               cluster_sketch(1, 2, 2), ping_pong_sketch(3), flags_sketch(2, 3, false)}) {
+    INFO(sketch.text());
+    const Orchestration program = lower(sketch);
+    const auto truth = explore_naively(program, 200'000);
+    REQUIRE(truth);
+    SearchOptions options;
+    options.reduce = false;
+    const SearchResult all = explore(program, options);
+    CHECK(all.complete);
+    CHECK(all.faults.empty());
+    CHECK(all.states == truth->states);
+    const SearchResult alone = explore(program);
+    CHECK(alone.complete);
+    CHECK(alone.faults.empty());
+    CHECK(alone.states < all.states);
+  }
+}
+
+TEST_CASE("a sibling warp that nobody waits for is lapped: the shortest schedule to the hang") {
+  const Sketch sketch = sibling_sketch(3);
+  const Decision d = decided(sketch);
+  CHECK(d.report.verdict == Verdict::finding);
+  REQUIRE(!d.report.diagnostics.empty());
+  const Diagnostic& first = d.report.diagnostics.front();
+  CHECK(first.rule == "ALG-D2");
+  CHECK(!first.witness.empty());
+  CHECK(first.witness_is_shortest);
+  REQUIRE(d.witness);
+  CHECK(replay(lower(sketch), *d.witness).shown);
+  // The same text under another program: either a step is not possible or the fault does not show.
+  const Replay elsewhere = replay(lower(ring_sketch(1, 1, 3, false)), *d.witness);
+  CHECK(!elsewhere.shown);
+}
+
+TEST_CASE("no shorter schedule shows the fault than the one that is called shortest") {
+  for (const uint64_t seed : {3, 11, 17, 23, 42, 77}) {
+    Random random(seed);
+    const Sketch sketch = random_sketch(random);
+    const Orchestration program = lower(sketch);
+    SearchOptions options;
+    options.reduce = false;
+    const SearchResult found = explore(program, options);
+    if (found.faults.empty()) continue;
+    CAPTURE(sketch.text());
+    CHECK(found.shortest);
+    options.reduce = true;
+    const SearchResult reduced = explore(program, options);
+    REQUIRE(!reduced.faults.empty());
+    if (reduced.faults.front().kind == found.faults.front().kind)
+      CHECK(reduced.faults.front().schedule.size() >= found.faults.front().schedule.size());
+  }
+}
+
+TEST_CASE("a search that stops at a limit is inconclusive, never clean") {
+  const Orchestration program = lower(cluster_sketch(2, 2, 2));
+  SearchOptions options;
+  options.limits.states = 100;
+  options.reduce = false;
+  const SearchResult r = explore(program, options);
+  CHECK(!r.complete);
+  CHECK(!r.shortest);
+  CHECK(!r.limit.empty());
+  CHECK(r.faults.empty());
+}
+
+TEST_CASE("a search that the user stops says so") {
+  SearchOptions options;
+  options.reduce = false;
+  options.interrupted = [] { return true; };
+  const SearchResult r = explore(lower(cluster_sketch(2, 2, 2)), options);
+  CHECK(!r.complete);
+  CHECK(r.limit == "stopped by the user");
+}
+
+TEST_CASE("the state table finds what it holds, across its growth") {
+  StateTable table;
+  std::vector<uint8_t> bytes(3);
+  for (uint32_t i = 0; i < 50'000; ++i) {
+    for (size_t k = 0; k < 3; ++k) bytes[k] = static_cast<uint8_t>(i >> (8 * k));
+    const auto at = table.insert(fingerprint(bytes), i == 0 ? StateTable::none : i - 1);
+    CHECK(at.is_new);
+    CHECK(at.index == i);
+  }
+  for (uint32_t i = 0; i < 50'000; i += 97) {
+    for (size_t k = 0; k < 3; ++k) bytes[k] = static_cast<uint8_t>(i >> (8 * k));
+    const auto at = table.insert(fingerprint(bytes), 0);
+    CHECK(!at.is_new);
+    CHECK(at.index == i);
+  }
+  CHECK(table.parent(40'000) == 39'999);
+  CHECK(table.bytes() < 50'000 * 40 + (1 << 19));
+}
+
+TEST_CASE("a witness file that is not one is an error with its line") {
+  const Decision d = decided(sibling_sketch(3));
+  REQUIRE(d.witness);
+  Witness w = *d.witness;
+  w.input = {{"mimw", "ring with blanks.mimw"}, {"set", "n=3"}};
+  w.message = "two\nlines";
+  const std::string good = witness_text(w);
+  const Result<Witness> read = parse_witness(good, "w");
+  REQUIRE(read.has_value());
+  CHECK(read->schedule == w.schedule);
+  CHECK(read->input == w.input);
+  CHECK(read->message == "two lines");
+  CHECK(read->shortest == w.shortest);
+  CHECK(read->program == w.program);
+  for (const std::string& bad :
+       {std::string(), std::string("hello\n"), "turnstile witness 2" + good.substr(19),
+        good + "steps s1*99999999999\n", good + "steps q1\n", good + "steps s1*0\n", good + "program xyz\n",
+        good + "unknown 1\n", good + "steps s4294967296\n",
+        std::string("turnstile witness 1\nshows hang\n")}) {
+    const Result<Witness> r = parse_witness(bad, "w");
+    CAPTURE(bad);
+    CHECK(!r.has_value());
+  }
+  for (size_t cut = 0; cut < good.size(); cut += 7) (void)parse_witness(good.substr(0, cut), "w");
+}
+
+TEST_CASE("a schedule with steps that cannot be is no witness") {
+  const Orchestration program = lower(ring_sketch(1, 1, 2, false));
+  Witness w;
+  for (const Witness::Step step :
+       {Witness::Step{Witness::Step::Kind::strand, 9999}, Witness::Step{Witness::Step::Kind::operation, 9999},
+        Witness::Step{Witness::Step::Kind::strand, 1}}) {
+    w.schedule = {step};
+    const Replay r = replay(program, w);
+    CHECK(!r.shown);
+    CHECK(!r.problem.empty());
+  }
+}
+
+TEST_CASE("one run does not decide who gets the units of a pool; a search of all schedules does") {
+  const Decision d = decided(pool_sketch(3, 2, 2));
+  INFO(d.report.guarantee);
+  CHECK(d.report.verdict == Verdict::clean);
+  CHECK(d.report.guarantee.find("search over") != std::string::npos);
+  CHECK(!d.witness);
+}
+
+TEST_CASE("who holds units while waiting for more can starve the others: hang, with the schedule") {
+  Sketch s = pool_sketch(2, 2, 1);
+  for (auto& strand : s.strands) strand.insert(strand.begin(), SketchOp(strand.front()));  // takes twice
+  const Decision d = decided(s);
+  CHECK(d.report.verdict == Verdict::finding);
+  REQUIRE(d.witness);
+  CHECK(d.witness->shows == Witness::Shows::hang);
+  CHECK(d.witness->shortest);
+  CHECK(d.witness->schedule.size() == 2);  // each takes one unit
+}
