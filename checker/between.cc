@@ -19,12 +19,12 @@ namespace turnstile {
 
 namespace {
 
-using Kind = GlobalAccessSummary::Kind;
+using AccessKind = GlobalAccessSummary::Kind;
 
 struct Interval {
   uint64_t begin, end;
   uint32_t cta, place;
-  Kind kind;
+  AccessKind kind;
 };
 
 class Farthest {
@@ -49,13 +49,13 @@ class Farthest {
   std::optional<Interval> first_, second_;  // of different CTAs, first_ reaches farthest
 };
 
-bool conflict(Kind a, Kind b) {
-  if (a == Kind::read && b == Kind::read) return false;
-  return !(a == Kind::atomic && b == Kind::atomic);
+bool conflict(AccessKind a, AccessKind b) {
+  if (a == AccessKind::read && b == AccessKind::read) return false;
+  return !(a == AccessKind::atomic && b == AccessKind::atomic);
 }
 
-const char* verb(Kind kind) {
-  return kind == Kind::read ? "reads" : kind == Kind::write ? "writes" : "updates atomically";
+const char* verb(AccessKind kind) {
+  return kind == AccessKind::read ? "reads" : kind == AccessKind::write ? "writes" : "updates atomically";
 }
 
 std::string cta_name(const GlobalAccessSummary& s) {
@@ -95,7 +95,7 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
   summary.buffer_names = trace.allocation_names;
   const checker::Names names(trace);
   std::map<uint32_t, uint32_t> places;
-  std::set<std::tuple<uint32_t, uint32_t, Kind>> known;
+  std::set<std::tuple<uint32_t, uint32_t, AccessKind>> known;
   for (const Event& e : trace.events) {
     if (e.kind != EventKind::access && e.kind != EventKind::async_access) continue;
     const Footprint& f = trace.footprints[e.footprint];
@@ -103,7 +103,9 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
     const bool async = e.kind == EventKind::async_access;
     // M3: an atomic counts as one only if its scope reaches the other CTAs.
     const bool atomic = !async && e.has(Event::atomic) && e.scope >= Scope::gpu;
-    const Kind kind = atomic ? Kind::atomic : e.has(Event::write) ? Kind::write : Kind::read;
+    const AccessKind kind = atomic                ? AccessKind::atomic
+                            : e.has(Event::write) ? AccessKind::write
+                                                  : AccessKind::read;
     const uint32_t place = async ? trace.ops[e.object].place : e.place;
     if (!known.insert({place, e.footprint, kind}).second) continue;
     const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(summary.places.size()));
@@ -121,7 +123,7 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
   report.guarantee = "every schedule of this launch";
   std::map<uint32_t, bool> written;
   for (const GlobalAccessSummary& s : ctas)
-    for (const GlobalAccessSummary::Range& r : s.ranges) written[r.buffer] |= r.kind != Kind::read;
+    for (const GlobalAccessSummary::Range& r : s.ranges) written[r.buffer] |= r.kind != AccessKind::read;
   uint64_t total = 0;
   for (const auto& [buffer, any] : written) {
     if (!any) continue;
@@ -146,7 +148,7 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
     std::array<Farthest, 3> open;
     std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> reported;
     for (const Interval& i : intervals) {
-      for (const Kind kind : {Kind::read, Kind::write, Kind::atomic}) {
+      for (const AccessKind kind : {AccessKind::read, AccessKind::write, AccessKind::atomic}) {
         const Interval* other = conflict(kind, i.kind) ? open[static_cast<size_t>(kind)].other(i) : nullptr;
         if (other == nullptr) continue;
         const SourcePosition &a = ctas[other->cta].places[other->place], &b = ctas[i.cta].places[i.place];

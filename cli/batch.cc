@@ -123,7 +123,7 @@ Exit run_batch(const BatchArguments& arguments, const Terminal& terminal) {
   return exit;
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* batch_examples = R"(Examples:
   turnstile batch check kernels/gemm_bf16_hopper/gemm.toml --vary M=1,77,300,4096
       Proves that row 0 of C has the same bits in batches of 1, 77, 300 and 4096 rows, whatever the inputs are. Only
       the CTAs that write the row are run, with every floating-point value replaced by the hash of its expression.
@@ -151,7 +151,7 @@ void add_batch(CLI::App& app, const Terminal& terminal, Exit& exit) {
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
-  verb->footer(examples);
+  verb->footer(batch_examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_batch(*arguments, terminal); });
 }
 

@@ -232,8 +232,9 @@ void add_check(CLI::App& app, const Terminal& terminal, Exit& exit) {
   verb->add_option("--ctas", arguments->limits.ctas,
                    "Execute only the first N CTAs (can find, can not clear)")
       ->type_name("N");
-  verb->add_option("--resident", arguments->limits.resident,
-                   "Clusters that the GPU holds at a time: whether the launch can hang for want of slots (F2)")
+  verb->add_option(
+          "--resident", arguments->limits.resident,
+          "Clusters that the GPU holds at a time: whether the launch can hang for want of slots (F2)")
       ->type_name("R");
   verb->add_flag("--strict", arguments->limits.strict, "Count lints (contested rules) as findings");
   verb->add_option("--explain", arguments->explained_rule,

@@ -129,7 +129,7 @@ Exit run_replay(const std::string& file, const Terminal& terminal) {
   return replayed.shown ? Exit::findings : Exit::inconclusive;
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* replay_examples = R"(Examples:
   turnstile replay .turnstile/3f9c06d2b1a7e854.witness
       Executes the program of the witness once more under its schedule, and tells the steps.
   turnstile check ring.mimw; turnstile replay .turnstile/*.witness
@@ -167,7 +167,7 @@ void add_replay(CLI::App& app, const Terminal& terminal, Exit& exit) {
   CLI::App* verb = app.add_subcommand("replay", "Run a program under the schedule of a witness");
   const auto file = std::make_shared<std::string>();
   verb->add_option("WITNESS", *file, "A file that turnstile check has written to .turnstile/")->required();
-  verb->footer(examples);
+  verb->footer(replay_examples);
   verb->callback([file, &terminal, &exit] { exit = run_replay(*file, terminal); });
 }
 

@@ -125,7 +125,7 @@ Exit run_simulate(const SimulateArguments& arguments, const Terminal& terminal) 
   return exit;
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* simulate_examples = R"(Examples:
   turnstile simulate kernels/gemm_bf16_hopper/gemm.toml --case m77_n512_k333_wide
       Runs the whole kernel on the CPU, tensor cores included, and prints digests of what it leaves in its
       output buffers. These are the bits that the GPU would give.
@@ -143,7 +143,7 @@ void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit) {
   verb->add_option("--out", arguments->out_folder, "Write each output as a .npy file into this folder")
       ->type_name("FOLDER");
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
-  verb->footer(examples);
+  verb->footer(simulate_examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_simulate(*arguments, terminal); });
 }
 
