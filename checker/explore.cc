@@ -62,8 +62,7 @@ class Level {
 class Search {
  public:
   Search(const Orchestration& program, const SearchOptions& options)
-      : program_(program),
-        options_(options),
+      : options_(options),
         overlaps_(program),
         ample_(program, overlaps_),
         start_(program, overlaps_, options.tags),
@@ -204,7 +203,6 @@ class Search {
     return result_.limit.empty();
   }
 
-  const Orchestration& program_;
   const SearchOptions& options_;
   Overlaps overlaps_;
   Ample ample_;

@@ -142,7 +142,7 @@ std::string format(const std::vector<Line>& lines) {
 
 namespace turnstile {
 
-Result<std::string> format_mimw(std::string_view text, std::string file) {
+Result<std::string> format_mimw(std::string_view text, const std::string& file) {
   // Only a text that parses has the nesting that its indentation seems to have.
   const Result<MimwProgram> parsed = parse_mimw(text, file);
   if (!parsed) return tl::unexpected<Error>(parsed.error());

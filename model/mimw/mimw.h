@@ -82,6 +82,6 @@ Result<Orchestration> unroll(const MimwProgram& program, std::string_view varian
 
 /// The same program in canonical layout: two blanks a level, one line a statement, comments kept. Applying it
 /// again changes nothing. A text that parse_mimw refuses is an error.
-Result<std::string> format_mimw(std::string_view text, std::string file);
+Result<std::string> format_mimw(std::string_view text, const std::string& file);
 
 }  // namespace turnstile
