@@ -60,7 +60,8 @@ Result<SpinRun> run_spin(unsigned stages, unsigned consumers, unsigned trips) {
   };
   run.cpu_seconds = seconds(after.ru_utime) - seconds(before.ru_utime);
   const double stored_megabytes = number_before(text, "actual memory usage for states");
-  const double memory = stored_megabytes > 0 ? stored_megabytes : number_before(text, "equivalent memory usage");
+  const double memory =
+      stored_megabytes > 0 ? stored_megabytes : number_before(text, "equivalent memory usage");
   if (run.states > 0) run.bytes_per_state = memory * 1048576 / static_cast<double>(run.states);
   return run;
 }

@@ -12,7 +12,7 @@ namespace turnstile::cli {
 
 struct CheckLimits {
   uint64_t ctas = 0;  ///< execute only so many CTAs, from the first; 0: all. Fewer than all can not be clean
-  bool strict = false;  ///< lints count as findings
+  bool strict = false;    ///< lints count as findings
   uint64_t resident = 0;  ///< clusters that the GPU holds at a time (F2); 0: all
 };
 
@@ -32,8 +32,8 @@ struct CheckOutcome {
 using CheckProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 /// Executes every CTA in the control domain (those of a cluster, or that wait for each other, together),
-/// checks one trace of each class, then what the CTAs do to each other, and folds the reports into one. Stops early, with a reason in `inconclusive`, when interrupted().
-/// An Error is a fault of the input.
+/// checks one trace of each class, then what the CTAs do to each other, and folds the reports into one. Stops
+/// early, with a reason in `inconclusive`, when interrupted(). An Error is a fault of the input.
 Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limits,
                                   const CheckProgress& progress);
 

@@ -143,8 +143,8 @@ enum class EventKind : uint8_t {
                          ///< flag waits for bar.sync, whole_cta if the instruction names no thread count
   named_barrier_pass,    ///< a bar.sync that passed: object, generation = completed instance (from 1)
   fence_proxy_async,     ///< flags shared_space, global_space
-  fence,  ///< generic memory fence: scope, flags fence_release, fence_acquire, fence_sequential (M7, M8, M13);
-          ///< no effect inside one CTA beyond program order
+  fence,  ///< generic memory fence: scope, flags fence_release, fence_acquire, fence_sequential (M7, M8,
+          ///< M13); no effect inside one CTA beyond program order
   fence_mbarrier_init,
   access,        ///< generic proxy: footprint; flags write, atomic
   async_issue,   ///< object = async op; for wgmma one event per strand of each of the four warps, all before
@@ -158,17 +158,17 @@ enum class EventKind : uint8_t {
   registers_release,  ///< setmaxnreg.dec: count = registers per thread; bytes = before. One event per warp
   registers_acquire,  ///< setmaxnreg.inc that was granted: count, bytes = before
   register_hazard,    ///< a register of a pending wgmma was touched (WG3): object = queue, generation = group
-  cluster_arrive,  ///< barrier.cluster.arrive: object = cluster (Trace::clusters), count = contributions
-                   ///< (threads, or 1 an agent), flag release
-  cluster_wait,    ///< barrier.cluster.wait that passed: object = cluster, generation = completed instances
-                   ///< (from 1); flag acquire
-  signal_add,      ///< object = signal, bytes = addend (two's complement); flag release; scope
-  signal_set,      ///< object = signal, bytes = new value; flag release; scope
-  signal_wait,     ///< a spin that ended: object = signal, bytes = the value waited for; flags acquire, equal
-                   ///< (else "at least"); scope; generation = number of the write that it read, from 1, 0:
-                   ///< initial
-  pool_acquire,    ///< object = pool, count = units: granted
-  pool_release,    ///< object = pool, count = units
+  cluster_arrive,     ///< barrier.cluster.arrive: object = cluster (Trace::clusters), count = contributions
+                      ///< (threads, or 1 an agent), flag release
+  cluster_wait,  ///< barrier.cluster.wait that passed: object = cluster, generation = completed instances
+                 ///< (from 1); flag acquire
+  signal_add,    ///< object = signal, bytes = addend (two's complement); flag release; scope
+  signal_set,    ///< object = signal, bytes = new value; flag release; scope
+  signal_wait,   ///< a spin that ended: object = signal, bytes = the value waited for; flags acquire, equal
+                 ///< (else "at least"); scope; generation = number of the write that it read, from 1, 0:
+                 ///< initial
+  pool_acquire,  ///< object = pool, count = units: granted
+  pool_release,  ///< object = pool, count = units
   tensor_fence_before,  ///< tcgen05.fence::before_thread_sync (TC23)
   tensor_fence_after,   ///< tcgen05.fence::after_thread_sync
   tensor_alloc,         ///< count = columns, bytes = CTAs of the cta_group (1, 2), generation = first column
@@ -182,24 +182,24 @@ enum class EventKind : uint8_t {
 
 struct Event {
   enum Flag : uint8_t {
-    write = 1,          // access, async_access
-    atomic = 2,         // access
-    memory = 1,         // join
-    release = 1,        // mbarrier_arrive, cluster_arrive, signal_add, signal_set, fence_tensormap
-    expects_bytes = 2,  // mbarrier_arrive
-    drops = 4,          // mbarrier_arrive: arrive_drop, later phases expect `count` fewer
-    acquire = 1,        // mbarrier_wait, cluster_wait, signal_wait
-    waits = 1,          // named_barrier_arrive
-    whole_cta = 2,      // named_barrier_arrive: threads that exit need not come (N8)
-    shared_space = 1,   // fence_proxy_async
-    global_space = 2,   // fence_proxy_async
-    read_only = 1,      // group_wait
-    equal = 2,          // signal_wait
+    write = 1,             // access, async_access
+    atomic = 2,            // access
+    memory = 1,            // join
+    release = 1,           // mbarrier_arrive, cluster_arrive, signal_add, signal_set, fence_tensormap
+    expects_bytes = 2,     // mbarrier_arrive
+    drops = 4,             // mbarrier_arrive: arrive_drop, later phases expect `count` fewer
+    acquire = 1,           // mbarrier_wait, cluster_wait, signal_wait
+    waits = 1,             // named_barrier_arrive
+    whole_cta = 2,         // named_barrier_arrive: threads that exit need not come (N8)
+    shared_space = 1,      // fence_proxy_async
+    global_space = 2,      // fence_proxy_async
+    read_only = 1,         // group_wait
+    equal = 2,             // signal_wait
     fence_release = 1,     // fence
     fence_acquire = 2,     // fence
     fence_sequential = 4,  // fence: fence.sc
-    tensormap = 8,      // async_access: a read of the descriptor through the tensormap proxy
-    polled_once = 16,   // access, signal_wait: a test whose failure leads to other work (LF1)
+    tensormap = 8,         // async_access: a read of the descriptor through the tensormap proxy
+    polled_once = 16,      // access, signal_wait: a test whose failure leads to other work (LF1)
   };
   EventKind kind = EventKind::exit;
   uint8_t flags = 0;
@@ -267,8 +267,9 @@ struct Trace {
   std::vector<PoolInfo> pools;
   std::vector<SignalInfo> signals;
   uint32_t cluster_ctas = 1;
-  uint32_t clusters = 1;  ///< more than one: clusters that wait for each other through global memory. Then the
-                          ///< number of a CTA (AgentInfo::cta and all others) is cluster * cluster_ctas + rank
+  uint32_t clusters =
+      1;  ///< more than one: clusters that wait for each other through global memory. Then the
+          ///< number of a CTA (AgentInfo::cta and all others) is cluster * cluster_ctas + rank
   uint32_t cluster_barrier_count = 0;  ///< contributions that complete the cluster barrier; 0: nobody uses it
   std::vector<std::string> allocation_names;  ///< of global buffers, by number
   std::vector<std::pair<ByteRange, std::string>>

@@ -36,10 +36,12 @@ BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lan
     const std::optional<uint64_t> address = shared_address(warp, d, lane, operand);
     if (const Cta* other = address ? cta.owner_of(*address) : nullptr;
         !d.any_cta && other != nullptr && other != &cta) {
-      cta.fault(warp, bit, d, "MB8",
-                fmt::format("'{}' names a barrier of the CTA of rank {}: this form knows those of its own CTA only",
-                            d.text->mnemonic, other->rank),
-                "another CTA's barrier takes arrive and expect_tx with .shared::cluster; its own threads wait on it");
+      cta.fault(
+          warp, bit, d, "MB8",
+          fmt::format("'{}' names a barrier of the CTA of rank {}: this form knows those of its own CTA only",
+                      d.text->mnemonic, other->rank),
+          "another CTA's barrier takes arrive and expect_tx with .shared::cluster; its own threads wait on "
+          "it");
       return nullptr;
     }
     cta.fault(warp, bit, d, "BS3",
@@ -58,12 +60,13 @@ BarrierObject* find_barrier(Cta& cta, Warp& warp, const Decoded& d, unsigned lan
   BarrierObject* object = place->owner->barrier_at(place->offset);
   if (object == nullptr || !object->state.valid()) {
     const bool own = place->owner == &cta;
-    cta.fault(warp, bit, d, "MB10",
-              fmt::format("'{}' uses {}{}, which is not initialised", d.text->mnemonic,
-                          cta.shared_name(place->offset),
-                          own ? "" : fmt::format(" of the CTA of rank {}", place->owner->rank)),
-              own ? "mbarrier.init, then a CTA barrier, before the first use"
-                  : "mbarrier.init, fence.mbarrier_init and a cluster barrier before the first use by a peer");
+    cta.fault(
+        warp, bit, d, "MB10",
+        fmt::format("'{}' uses {}{}, which is not initialised", d.text->mnemonic,
+                    cta.shared_name(place->offset),
+                    own ? "" : fmt::format(" of the CTA of rank {}", place->owner->rank)),
+        own ? "mbarrier.init, then a CTA barrier, before the first use"
+            : "mbarrier.init, fence.mbarrier_init and a cluster barrier before the first use by a peer");
     return nullptr;
   }
   return object;

@@ -48,14 +48,16 @@ std::vector<Destination> destinations(Cta& cta, const Warp& warp, const Decoded&
   if (d.shape[1] != 0) mask = warp.regs.get(d.src.back(), lane) & 0xffff;
   if (named == nullptr || barrier_owner == nullptr || mask == 0 || mask >> size != 0) {
     cta.fault(warp, bit, d, "DX3",
-              d.shape[1] != 0 ? fmt::format("a multicast to the CTAs of mask 0x{:x} in a cluster of {}", mask, size)
-                              : fmt::format("a bulk copy names a CTA that is not in its cluster of {}", size),
+              d.shape[1] != 0
+                  ? fmt::format("a multicast to the CTAs of mask 0x{:x} in a cluster of {}", mask, size)
+                  : fmt::format("a bulk copy names a CTA that is not in its cluster of {}", size),
               "name CTAs of the cluster; does the launch have clusters?");
     return {};
   }
   const bool pair = d.shape[2] == 2;
   if (d.shape[1] == 0 && !pair && barrier_owner != named) {
-    cta.fault(warp, bit, d, "DX1", "a bulk copy completes on a barrier of another CTA than the one that it writes",
+    cta.fault(warp, bit, d, "DX1",
+              "a bulk copy completes on a barrier of another CTA than the one that it writes",
               "pass the barrier of the destination CTA (mapa)");
     return {};
   }
@@ -76,8 +78,9 @@ std::vector<Destination> destinations(Cta& cta, const Warp& warp, const Decoded&
       cta.fault(warp, bit, d, "MB10",
                 fmt::format("a bulk copy completes on {}{}, which is not an initialised mbarrier",
                             cta.shared_name(offset), where),
-                where.empty() ? "mbarrier.init, then a CTA barrier, before the first copy"
-                              : "mbarrier.init, fence.mbarrier_init and a cluster barrier before the first copy");
+                where.empty()
+                    ? "mbarrier.init, then a CTA barrier, before the first copy"
+                    : "mbarrier.init, fence.mbarrier_init and a cluster barrier before the first copy");
       return {};
     }
     out.push_back(to);
@@ -129,12 +132,14 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       if (found == cta.program.tensor_map_at.end()) {
         made = map_made_at(cta, map_address);
         if (!made)
-          return cta.fault(warp, bit, d, "PE10",
-                           fmt::format("0x{:x} is not the address of a tensor map of this launch", map_address),
-                           "pass the map as a __grid_constant__ parameter and name it in [[params]]");
+          return cta.fault(
+              warp, bit, d, "PE10",
+              fmt::format("0x{:x} is not the address of a tensor map of this launch", map_address),
+              "pass the map as a __grid_constant__ parameter and name it in [[params]]");
         if (made->map == nullptr)
-          return cta.unknown(d, fmt::format("a copy with a tensor map in global memory: {}", made->problem),
-                             "let the kernel make the map with tensormap.replace and tensormap.cp_fenceproxy");
+          return cta.unknown(
+              d, fmt::format("a copy with a tensor map in global memory: {}", made->problem),
+              "let the kernel make the map with tensormap.replace and tensormap.cp_fenceproxy");
         if (!made->violation.empty())
           return cta.fault(warp, bit, d, made->violation.substr(0, made->violation.find(':')),
                            "a copy with a tensor map made by the kernel, " + made->violation,
@@ -160,9 +165,10 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       copy.to_shared = is_load;
       copy.reduction = {d.reduction.kind, map.type};
       if (d.reduction.kind != Reduction::Kind::none && !reduction_is_defined(copy.reduction))
-        return cta.fault(warp, bit, d, "BK7",
-                         fmt::format("'{}' with the element type of tensor map '{}'", d.text->mnemonic, map.name),
-                         "use a map whose element type has this reduction");
+        return cta.fault(
+            warp, bit, d, "BK7",
+            fmt::format("'{}' with the element type of tensor map '{}'", d.text->mnemonic, map.name),
+            "use a map whose element type has this reduction");
       if (made) {
         copy.made_map = made->map;
         copy.map_footprint = made->footprint;
@@ -171,11 +177,13 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       }
       for (size_t i = 0; i < rank; ++i)
         copy.coordinates[i] = static_cast<int32_t>(warp.regs.get(d.src[map_at + 1 + i], lane));
-      if (const int64_t bytes = copy.coordinates[0] * static_cast<int64_t>(element_bytes(map.type)); bytes % 16 != 0)
-        return cta.fault(warp, bit, d, "BS15",
-                         fmt::format("the innermost coordinate {} of a tensor copy is {} bytes, no multiple of 16",
-                                     copy.coordinates[0], bytes),
-                         "start tiles at multiples of 16 bytes along the innermost dimension");
+      if (const int64_t bytes = copy.coordinates[0] * static_cast<int64_t>(element_bytes(map.type));
+          bytes % 16 != 0)
+        return cta.fault(
+            warp, bit, d, "BS15",
+            fmt::format("the innermost coordinate {} of a tensor copy is {} bytes, no multiple of 16",
+                        copy.coordinates[0], bytes),
+            "start tiles at multiples of 16 bytes along the innermost dimension");
       const size_t shared_at = is_load ? 0 : 1 + rank;
       const int64_t shared_offset = d.offsets[is_load ? 0 : 1];
       const uint64_t shared = warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset);

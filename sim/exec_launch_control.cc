@@ -42,7 +42,7 @@ void land(Cta& issuer, const Receiver& to, uint64_t answer) {
   ByteRun run;
   run.resize(16, issuer.provenance());
   for (size_t i = 0; i < 16; ++i) {
-    run.value[i] = i < 8 ? static_cast<uint8_t>(answer >> (8 * i)) : 0;
+    run.value[i] = i < 8 ? static_cast<uint8_t>(answer >> (8 * i)) : uint8_t{0};
     run.known[i] = 1;
   }
   to.cta->shared.write(to.offset, 0, 16, run);

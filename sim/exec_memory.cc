@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of single threads, in every state space. Those that order memory, or wait for a value, go on
-// in exec_atomic.cc.
+// Loads and stores of single threads, in every state space. Those that order memory, or wait for a value, go
+// on in exec_atomic.cc.
 #include <fmt/format.h>
 
 #include <algorithm>

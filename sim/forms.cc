@@ -71,8 +71,8 @@ Reading read_memory(const ptx::Instruction& i, Decoded& d) {
     const bool plain = x == "shared" || x == "shared::cta" || x == "global" || x == "local" ||
                        x.rfind("param", 0) == 0 || x == "const" || x == "v2" || x == "v4" || x == "v8" ||
                        x == "nc" || x == "weak" || x == "ca" || x == "cg" || x == "cs" || x == "lu" ||
-                       x == "cv" || x == "wb" || x == "wt" || is_order(x) || x == "shared::cluster" || x.rfind("L1::", 0) == 0 ||
-                       (x.rfind("L2::", 0) == 0 && x != "L2::cache_hint");
+                       x == "cv" || x == "wb" || x == "wt" || is_order(x) || x == "shared::cluster" ||
+                       x.rfind("L1::", 0) == 0 || (x.rfind("L2::", 0) == 0 && x != "L2::cache_hint");
     if (!plain) return fmt::format("modifier '.{}'", x);
     if (x[0] == 'v' && x.size() == 2 && x[1] >= '2' && x[1] <= '8')
       d.vector = static_cast<uint8_t>(x[1] - '0');

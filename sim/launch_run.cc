@@ -81,8 +81,8 @@ Result<std::vector<uint32_t>> chosen_ctas(const Program& program, const Launch& 
   return ctas;
 }
 
-/// The CTAs of each machine: the clusters of the CTAs named, each once, in the order in which they are named. If
-/// clusters wait for each other, all of them are one machine.
+/// The CTAs of each machine: the clusters of the CTAs named, each once, in the order in which they are named.
+/// If clusters wait for each other, all of them are one machine.
 std::vector<std::vector<uint32_t>> machines_of(const Program& program, const Launch& launch,
                                                const std::vector<uint32_t>& ctas) {
   std::vector<std::vector<uint32_t>> machines;

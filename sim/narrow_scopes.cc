@@ -30,10 +30,12 @@ void unmark_narrow_atomics(Trace& trace) {
   std::map<std::pair<Space, uint32_t>, std::vector<Touched>> touched;
   std::set<std::pair<uint16_t, uint32_t>> known;
   for (const Event& e : trace.events) {
-    if (e.kind != EventKind::access || !known.insert({trace.agents[e.agent.v].cta, e.footprint}).second) continue;
+    if (e.kind != EventKind::access || !known.insert({trace.agents[e.agent.v].cta, e.footprint}).second)
+      continue;
     const Footprint& f = trace.footprints[e.footprint];
     for (uint32_t r = 0; r < f.range_count; ++r)
-      touched[{f.space, f.allocation}].push_back({trace.agents[e.agent.v].cta, trace.ranges[f.first_range + r]});
+      touched[{f.space, f.allocation}].push_back(
+          {trace.agents[e.agent.v].cta, trace.ranges[f.first_range + r]});
   }
   std::map<std::tuple<uint16_t, uint32_t, Scope>, bool> answers;
   for (Event& e : trace.events) {

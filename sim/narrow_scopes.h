@@ -6,8 +6,8 @@
 namespace turnstile::sim {
 
 /// Two strong accesses of different threads are no race only if the scope of each contains the other thread
-/// (M3). Takes the mark `atomic` from accesses whose scope does not reach a CTA that touches the same bytes, so
-/// that what remains marked is morally strong with all others.
+/// (M3). Takes the mark `atomic` from accesses whose scope does not reach a CTA that touches the same bytes,
+/// so that what remains marked is morally strong with all others.
 void unmark_narrow_atomics(Trace& trace);
 
 }  // namespace turnstile::sim
