@@ -14,7 +14,7 @@ namespace turnstile {
 namespace {
 
 using namespace checker;
-using Kind = SearchFault::Kind;
+using FaultKind = SearchFault::Kind;
 using Step = OrchestrationMachine::Step;
 
 /// A fault on one schedule, as the report tells it.
@@ -23,46 +23,46 @@ struct Harm {
   Witness witness;
 };
 
-Witness::Shows shows(Kind kind) {
+Witness::Shows shows(FaultKind kind) {
   switch (kind) {
-    case Kind::hang:
+    case FaultKind::hang:
       return Witness::Shows::hang;
-    case Kind::race:
+    case FaultKind::race:
       return Witness::Shows::race;
-    case Kind::stale:
+    case FaultKind::stale:
       return Witness::Shows::stale;
-    case Kind::refused:
+    case FaultKind::refused:
       return Witness::Shows::refused;
   }
   return Witness::Shows::hang;
 }
 
-FindingClass class_of(Kind kind) {
+FindingClass class_of(FaultKind kind) {
   switch (kind) {
-    case Kind::hang:
+    case FaultKind::hang:
       return FindingClass::hang;
-    case Kind::race:
+    case FaultKind::race:
       return FindingClass::race;
-    case Kind::stale:
+    case FaultKind::stale:
       return FindingClass::stale;
-    case Kind::refused:
+    case FaultKind::refused:
       return FindingClass::barrier_protocol;
   }
   return FindingClass::hang;
 }
 
-std::optional<Kind> kind_of(FindingClass c) {
+std::optional<FaultKind> kind_of(FindingClass c) {
   switch (c) {
     case FindingClass::hang:
     case FindingClass::resource:
-      return Kind::hang;
+      return FaultKind::hang;
     case FindingClass::race:
-      return Kind::race;
+      return FaultKind::race;
     case FindingClass::stale:
-      return Kind::stale;
+      return FaultKind::stale;
     case FindingClass::barrier_protocol:
     case FindingClass::lifetime:
-      return Kind::refused;
+      return FaultKind::refused;
     case FindingClass::proxy_fence:
     case FindingClass::overtaken:
     case FindingClass::register_hazard:
@@ -125,7 +125,7 @@ class Decider {
   }
 
   /// The shortest schedule to a fault of this kind, if a small search finds one.
-  std::optional<SearchFault> shortest(Kind kind) const {
+  std::optional<SearchFault> shortest(FaultKind kind) const {
     SearchOptions options;
     options.limits.states = 200'000;
     options.limits.seconds = options_.shorten_seconds;
@@ -153,26 +153,26 @@ class Decider {
   /// What the single run says of the execution that a fault ends.
   Diagnostic diagnose(const SearchFault& fault) const {
     Schedule schedule = fault.schedule;
-    if (fault.kind == Kind::race) {
+    if (fault.kind == FaultKind::race) {
       schedule.push_back(fault.first);
       schedule.push_back(fault.second);
     }
     Execution run = follow(program(), schedule);
-    if (fault.kind != Kind::hang) run.trace.blocked.clear();
+    if (fault.kind != FaultKind::hang) run.trace.blocked.clear();
     const SingleRunVerdict verdict = check_single_run(run.trace, options_.check);
     const Diagnostic* any = nullptr;
     for (const Diagnostic& d : verdict.report.diagnostics) {
       if (d.severity != Severity::error || rests_on_condition(d)) continue;
-      if (fault.kind == Kind::refused ? d.rule == fault.rule : kind_of(d.finding_class) == fault.kind)
+      if (fault.kind == FaultKind::refused ? d.rule == fault.rule : kind_of(d.finding_class) == fault.kind)
         return d;
       if (any == nullptr) any = &d;
     }
     Diagnostic d;
     d.finding_class = class_of(fault.kind);
-    d.rule = fault.kind == Kind::refused ? fault.rule
-             : fault.kind == Kind::race  ? "M9"
-             : fault.kind == Kind::stale ? "OB1.1"
-                                         : "MB16";
+    d.rule = fault.kind == FaultKind::refused ? fault.rule
+             : fault.kind == FaultKind::race  ? "M9"
+             : fault.kind == FaultKind::stale ? "OB1.1"
+                                              : "MB16";
     const Replay r = replay(program(), witness_of(fault, false));
     d.message = r.steps.empty() ? "a schedule leads to a fault" : r.steps.back();
     if (!run.trace.events.empty()) {
@@ -195,7 +195,7 @@ class Decider {
   Harm told(Directed directed) {
     directed_condition_ = directed.condition;
     Harm harm{std::move(directed.harm), {}};
-    const std::optional<Kind> kind = kind_of(harm.diagnostic.finding_class);
+    const std::optional<FaultKind> kind = kind_of(harm.diagnostic.finding_class);
     if (const std::optional<SearchFault> best = kind ? shortest(*kind) : std::nullopt) {
       harm.witness = witness_of(*best, true);
     } else {

@@ -34,7 +34,7 @@ Refill refill_of(const Story& story, uint32_t barrier, uint64_t generation) {
 
 namespace {
 
-using Kind = Breach::Kind;
+using BreachKind = Breach::Kind;
 
 std::string list_of(const std::vector<std::string>& items) {
   std::string text;
@@ -263,7 +263,7 @@ Diagnostic bytes_breach(const Story& story, const Breach& breach) {
   d.finding_class = FindingClass::barrier_protocol;
   d.where = story.names.position(e.place);
   d.label = barrier + ", " + phase;
-  if (breach.kind == Kind::unmatched) {
+  if (breach.kind == BreachKind::unmatched) {
     d.rule = "ALG-D5b";
     d.message = "more bytes land on " + barrier + " in " + phase + " than were expected";
     d.facts = {std::to_string(-story.history.barrier(breach.object).tx()) +
@@ -285,18 +285,18 @@ Diagnostic bytes_breach(const Story& story, const Breach& breach) {
 
 Diagnostic describe(const Story& story, const Breach& breach) {
   switch (breach.kind) {
-    case Kind::early_pass:
+    case BreachKind::early_pass:
       return early_pass(story, breach);
-    case Kind::blocked_early:
+    case BreachKind::blocked_early:
       return blocked_early(story, breach);
-    case Kind::lapped:
+    case BreachKind::lapped:
       return lapped(story, breach);
-    case Kind::foreign_arrival:
+    case BreachKind::foreign_arrival:
       return foreign_arrival(story, breach);
-    case Kind::refused:
+    case BreachKind::refused:
       return refused(story, breach);
-    case Kind::unannounced:
-    case Kind::unmatched:
+    case BreachKind::unannounced:
+    case BreachKind::unmatched:
       break;
   }
   return bytes_breach(story, breach);
@@ -305,7 +305,7 @@ Diagnostic describe(const Story& story, const Breach& breach) {
 Diagnostic explain(const Story& story, const Breach& breach) {
   Diagnostic d = describe(story, breach);
   d.subject = breach.named ? story.names.named_id(breach.object) : story.names.barrier(breach.object);
-  d.suspected = breach.kind != Kind::refused;  // what a state machine refuses has happened
+  d.suspected = breach.kind != BreachKind::refused;  // what a state machine refuses has happened
   return d;
 }
 
@@ -313,12 +313,12 @@ Diagnostic explain(const Story& story, const Breach& breach) {
 
 void explain_breaches(const Story& story, std::vector<Ranked>& out) {
   constexpr size_t kShown = 3;  // different ones; the rest is mostly a consequence of the first (PF13)
-  std::map<std::tuple<Kind, uint32_t, uint32_t>, size_t> known;
+  std::map<std::tuple<BreachKind, uint32_t, uint32_t>, size_t> known;
   const size_t begin = out.size();
   size_t left_out = 0;
   for (const Breach& breach : story.seen.breaches) {
     const bool fault_says_it =
-        breach.kind == Kind::refused &&
+        breach.kind == BreachKind::refused &&
         std::any_of(story.trace.faults.begin(), story.trace.faults.end(), [&](const Fault& f) {
           return f.rule == breach.rule && f.place == story.event(breach.event).place;
         });
@@ -336,7 +336,7 @@ void explain_breaches(const Story& story, std::vector<Ranked>& out) {
       ++left_out;
       continue;
     }
-    const Rank rank = breach.kind == Kind::refused ? Rank::refused : Rank::certificate;
+    const Rank rank = breach.kind == BreachKind::refused ? Rank::refused : Rank::certificate;
     out.push_back({rank, breach.found, explain(story, breach)});
     if (out.size() - begin > 1)
       out.back().diagnostic.facts.push_back("after an earlier breach: may be a consequence");

@@ -11,7 +11,7 @@ namespace turnstile::checker {
 
 namespace {
 
-using Kind = Misuse::Kind;
+using MisuseKind = Misuse::Kind;
 
 std::string cta_name(uint64_t cta) { return "CTA " + std::to_string(cta); }
 
@@ -34,11 +34,11 @@ void tell_cluster(const Story& story, const Misuse& m, Diagnostic& d) {
   d.finding_class = FindingClass::barrier_protocol;
   d.subject = "cluster barrier";
   if (m.other != no_event) d.sides.push_back(story.at(m.other, "its arrival before"));
-  if (m.kind == Kind::cluster_twice) {
+  if (m.kind == MisuseKind::cluster_twice) {
     d.rule = "C1";
     d.message = who + " arrives twice at the cluster barrier in one generation";
     d.help = "barrier.cluster.wait between two arrivals";
-  } else if (m.kind == Kind::cluster_no_wait) {
+  } else if (m.kind == MisuseKind::cluster_no_wait) {
     d.rule = "Q15";
     d.severity = Severity::lint;
     d.message = who + " arrives again at the cluster barrier without having waited";
@@ -56,12 +56,12 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
   const std::string who = story.who(m.event), barrier = story.names.barrier(m.object);
   const bool strict = story.options.policies.remote_scope == Policies::Scope::strict;
   d.subject = barrier;
-  if (m.kind == Kind::remote_wait) {
+  if (m.kind == MisuseKind::remote_wait) {
     d.rule = "MB8";
     d.finding_class = FindingClass::barrier_protocol;
     d.message = who + " waits on " + barrier + ", which is a barrier of another CTA";
     d.help = "put the barrier into the CTA that waits, and arrive on it from the other one";
-  } else if (m.kind == Kind::unfenced_init) {
+  } else if (m.kind == MisuseKind::unfenced_init) {
     d.rule = "MB11";
     d.finding_class = FindingClass::proxy_fence;
     d.message =
@@ -69,7 +69,7 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
     d.sides.push_back(story.at(m.other, story.who(m.other) + " initialises it here"));
     d.help = "fence.mbarrier_init.release.cluster after the mbarrier.init, before the cluster barrier";
   } else {
-    const bool wait = m.kind == Kind::narrow_wait;
+    const bool wait = m.kind == MisuseKind::narrow_wait;
     d.rule = "HB1";
     d.finding_class = FindingClass::race;
     d.severity = strict ? Severity::error : Severity::lint;
@@ -88,7 +88,7 @@ void tell_lifetime(const Story& story, const Misuse& m, Diagnostic& d) {
   d.finding_class = FindingClass::lifetime;
   d.subject = m.object < story.trace.barriers.size() ? story.names.barrier(m.object)
                                                      : story.names.object_of(story.event(m.event));
-  if (m.kind == Kind::target_not_started) {
+  if (m.kind == MisuseKind::target_not_started) {
     d.rule = "D1";
     d.message = who + " reaches into " + cta + " before anything says that it has started";
     d.facts = {"nothing that " + who + " has seen comes from " + cta};
@@ -130,55 +130,55 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
     if (m.other != no_event) d.sides.push_back(story.at(m.other, std::move(text)));
   };
   switch (m.kind) {
-    case Kind::pool_leak:
+    case MisuseKind::pool_leak:
       d.rule = "TC6";
       d.subject = story.trace.pools[m.object].name;
       d.message = std::to_string(m.amount) + " units of " + d.subject + " are not given back at the end";
       d.label = who + " takes them";
       d.help = "release on every path what was acquired";
       return;
-    case Kind::tensor_leak:
+    case MisuseKind::tensor_leak:
       d.rule = "TC6";
       d.message = std::to_string(m.amount) + " columns of tensor memory are not freed at the end";
       d.label = who + " allocates them";
       d.help = "tcgen05.dealloc before the CTA ends: the next kernel on the SM may hang";
       return;
-    case Kind::tensor_not_allocated:
+    case MisuseKind::tensor_not_allocated:
       d.rule = "TC6";
       d.message = who + " frees columns of tensor memory that are not allocated";
       d.help = "free exactly what was allocated, once";
       return;
-    case Kind::tensor_bad_count:
+    case MisuseKind::tensor_bad_count:
       d.rule = "TC4";
       d.message =
           who + " asks for " + std::to_string(e.count) + " columns: a power of two from 32 to 512 it must be";
       d.help = "round the columns up to a power of two";
       return;
-    case Kind::tensor_increasing:
+    case MisuseKind::tensor_increasing:
       d.rule = "TC5";
       d.message = who + " allocates " + std::to_string(e.count) + " columns after an allocation of " +
                   std::to_string(m.amount) + ": the counts of a CTA should not increase";
       d.help = "allocate the largest first";
       return;
-    case Kind::tensor_relinquished:
+    case MisuseKind::tensor_relinquished:
       d.rule = "TC7";
       d.message = who + " can allocate tensor memory after the permit was given up";
       side("the permit is given up here");
       d.help = "tcgen05.relinquish_alloc_permit after the last allocation of the CTA, ordered by a barrier";
       return;
-    case Kind::tensor_mixed_groups:
+    case MisuseKind::tensor_mixed_groups:
       d.rule = "TC8";
       d.message = who + " uses another cta_group than the tcgen05 instructions before";
       d.help = "one cta_group for all tcgen05 instructions of a kernel";
       return;
-    case Kind::tensor_other_warp:
+    case MisuseKind::tensor_other_warp:
       d.rule = "TC11";
       d.severity = Severity::lint;
       d.message = "two warps allocate tensor memory";
       side("the other allocation");
       d.help = "CUTLASS asks for one warp that does all of it; the hardware does not";
       return;
-    case Kind::peer_not_started:
+    case MisuseKind::peer_not_started:
       d.rule = "TC9";
       d.finding_class = FindingClass::lifetime;
       d.message = who + " allocates for a pair of CTAs before anything says that the peer has started";
@@ -215,37 +215,37 @@ Diagnostic tell(const Story& story, const Misuse& m) {
   const Event& e = story.event(m.event);
   d.where = story.names.position(e.place);
   switch (m.kind) {
-    case Kind::cluster_twice:
-    case Kind::cluster_no_wait:
-    case Kind::cluster_no_arrive:
+    case MisuseKind::cluster_twice:
+    case MisuseKind::cluster_no_wait:
+    case MisuseKind::cluster_no_arrive:
       tell_cluster(story, m, d);
       break;
-    case Kind::narrow_arrive:
-    case Kind::narrow_wait:
-    case Kind::remote_wait:
-    case Kind::unfenced_init:
+    case MisuseKind::narrow_arrive:
+    case MisuseKind::narrow_wait:
+    case MisuseKind::remote_wait:
+    case MisuseKind::unfenced_init:
       tell_remote(story, m, d);
       break;
-    case Kind::target_not_started:
-    case Kind::target_exited:
+    case MisuseKind::target_not_started:
+    case MisuseKind::target_exited:
       tell_lifetime(story, m, d);
       break;
-    case Kind::narrow_signal:
+    case MisuseKind::narrow_signal:
       tell_signal(story, m, d);
       break;
-    case Kind::pool_leak:
-    case Kind::tensor_bad_count:
-    case Kind::tensor_increasing:
-    case Kind::tensor_relinquished:
-    case Kind::tensor_mixed_groups:
-    case Kind::tensor_not_allocated:
-    case Kind::tensor_leak:
-    case Kind::tensor_other_warp:
-    case Kind::peer_not_started:
-    case Kind::peer_not_allocated:
+    case MisuseKind::pool_leak:
+    case MisuseKind::tensor_bad_count:
+    case MisuseKind::tensor_increasing:
+    case MisuseKind::tensor_relinquished:
+    case MisuseKind::tensor_mixed_groups:
+    case MisuseKind::tensor_not_allocated:
+    case MisuseKind::tensor_leak:
+    case MisuseKind::tensor_other_warp:
+    case MisuseKind::peer_not_started:
+    case MisuseKind::peer_not_allocated:
       tell_pool(story, m, d);
       break;
-    case Kind::access_before_wait:
+    case MisuseKind::access_before_wait:
       tell_dependents(story, m, d);
       break;
   }
@@ -257,9 +257,10 @@ Rank rank_of(const Misuse& m, const Diagnostic& d) {
   if (d.severity == Severity::lint) return Rank::advice;
   if (d.finding_class == FindingClass::lifetime) return Rank::lifetime;
   if (d.finding_class == FindingClass::resource) return Rank::resource;
-  if (m.kind == Kind::remote_wait) return Rank::illegal;
-  if (m.kind == Kind::unfenced_init) return Rank::initialisation;
-  return m.kind == Kind::narrow_arrive || m.kind == Kind::narrow_wait || m.kind == Kind::narrow_signal
+  if (m.kind == MisuseKind::remote_wait) return Rank::illegal;
+  if (m.kind == MisuseKind::unfenced_init) return Rank::initialisation;
+  return m.kind == MisuseKind::narrow_arrive || m.kind == MisuseKind::narrow_wait ||
+                 m.kind == MisuseKind::narrow_signal
              ? Rank::data
              : Rank::refused;
 }
@@ -267,7 +268,7 @@ Rank rank_of(const Misuse& m, const Diagnostic& d) {
 }  // namespace
 
 void explain_mechanisms(const Story& story, std::vector<Ranked>& out) {
-  std::map<std::tuple<Kind, uint32_t, uint32_t>, size_t> known;
+  std::map<std::tuple<MisuseKind, uint32_t, uint32_t>, size_t> known;
   for (const Misuse& m : story.seen.misuses) {
     Diagnostic d = tell(story, m);
     const uint32_t place = story.event(m.event).place;

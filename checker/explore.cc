@@ -20,7 +20,7 @@ namespace turnstile::checker {
 namespace {
 
 using Step = OrchestrationMachine::Step;
-using Kind = SearchFault::Kind;
+using FaultKind = SearchFault::Kind;
 
 double cpu_seconds() {
   timespec t{};
@@ -102,7 +102,7 @@ class Search {
       if (m.beyond_knowledge())
         result_.beyond_knowledge = true;
       else if (!m.strands_ended() && !m.stopped())
-        found(Kind::hang, index);
+        found(FaultKind::hang, index);
       return;
     }
     if (!result_.beyond_knowledge && m.beyond_knowledge()) result_.beyond_knowledge = true;
@@ -117,8 +117,8 @@ class Search {
     next_ = here_;
     const ExploreState::Outcome outcome = next_.take(step);
     ++result_.transitions;
-    if (outcome.stale) found(Kind::stale, index, step);
-    if (!outcome.faults.empty()) found(Kind::refused, index, step, outcome.faults.front().rule);
+    if (outcome.stale) found(FaultKind::stale, index, step);
+    if (!outcome.faults.empty()) found(FaultKind::refused, index, step, outcome.faults.front().rule);
     if (next_.machine().stopped()) return;  // what comes after it has no meaning
     next_.save(bytes_);
     if (const StateTable::Inserted at = table_.insert(fingerprint(bytes_), index); at.is_new)
@@ -138,12 +138,12 @@ class Search {
       }
   }
 
-  bool known(Kind kind) const {
+  bool known(FaultKind kind) const {
     return std::any_of(result_.faults.begin(), result_.faults.end(),
                        [&](const SearchFault& f) { return f.kind == kind; });
   }
 
-  SearchFault* found(Kind kind, uint32_t index) {
+  SearchFault* found(FaultKind kind, uint32_t index) {
     if (known(kind) || (options_.only && kind != *options_.only)) return nullptr;
     result_.faults.emplace_back();
     SearchFault& fault = result_.faults.back();
@@ -152,14 +152,14 @@ class Search {
     done_ = !options_.all_kinds || options_.only || result_.faults.size() == SearchFault::kinds;
     return &fault;
   }
-  void found(Kind kind, uint32_t index, Step last, const std::string& rule = {}) {
+  void found(FaultKind kind, uint32_t index, Step last, const std::string& rule = {}) {
     if (SearchFault* fault = found(kind, index)) {
       fault->schedule.push_back(last);
       fault->rule = rule;
     }
   }
   void found_race(uint32_t index, Step first, Step second) {
-    if (SearchFault* fault = found(Kind::race, index)) {
+    if (SearchFault* fault = found(FaultKind::race, index)) {
       fault->first = first;
       fault->second = second;
     }

@@ -15,7 +15,7 @@ namespace turnstile::checker {
 namespace {
 
 using Step = OrchestrationMachine::Step;
-using Kind = Breach::Kind;
+using BreachKind = Breach::Kind;
 
 constexpr size_t most_recipes = 12;
 constexpr double most_seconds = 10;
@@ -47,7 +47,7 @@ class Recipes {
 
   std::vector<Recipe> all() const {
     std::vector<Recipe> recipes;
-    std::set<std::tuple<Kind, uint32_t, uint32_t>> known;  // each kind once for its place and barrier
+    std::set<std::tuple<BreachKind, uint32_t, uint32_t>> known;  // each kind once for its place and barrier
     for (const Breach& b : seen_.breaches) {
       const uint32_t place =
           b.event == no_event ? run_.trace.blocked[b.blocked].place : run_.trace.events[b.event].place;
@@ -82,7 +82,7 @@ class Recipes {
     Recipe r;
     r.object = b.object;
     switch (b.kind) {
-      case Kind::early_pass: {  // count c = generation + 1: past the start, and two completions early
+      case BreachKind::early_pass: {  // count c = generation + 1: past the start, and two completions early
         r.condition = "ALG-D1";
         std::vector<size_t> needed = past_.contributions(b.object, b.generation - 1);
         if (past_.previous(b.event) != no_event) needed.push_back(past_.previous(b.event));
@@ -90,7 +90,7 @@ class Recipes {
         r.prefix.push_back(run_.schedule[b.event]);
         break;
       }
-      case Kind::blocked_early: {
+      case BreachKind::blocked_early: {
         r.condition = "ALG-D1";
         const uint32_t strand = run_.trace.blocked[b.blocked].agent.v;
         std::vector<size_t> needed = past_.contributions(b.object, b.generation - 1);
@@ -99,12 +99,12 @@ class Recipes {
         r.prefix.push_back({Step::Kind::strand, strand});
         break;
       }
-      case Kind::lapped:
+      case BreachKind::lapped:
         r.condition = "ALG-D2";
         r.prefix = steps(through({b.completion}));
         r.held = run_.schedule[b.event].index;
         break;
-      case Kind::foreign_arrival: {
+      case BreachKind::foreign_arrival: {
         r.condition = b.named ? "EXT1" : "ALG-D3";
         r.prefix = steps(through({b.event}));
         const Event& e = run_.trace.events[b.event];
@@ -113,7 +113,7 @@ class Recipes {
             r.prefix.push_back({Step::Kind::operation, e.object});
         break;
       }
-      case Kind::unannounced: {
+      case BreachKind::unannounced: {
         r.condition = "ALG-D5a";
         std::vector<size_t> arrivals;
         for (const size_t i : past_.counted_in(b.object, b.generation))
@@ -122,7 +122,7 @@ class Recipes {
         r.held = run_.schedule[b.event].index;
         break;
       }
-      case Kind::unmatched: {
+      case BreachKind::unmatched: {
         r.condition = "ALG-D5b";
         std::vector<size_t> strands;  // arrivals and expects; the landings follow
         for (const size_t i : past_.counted_in(b.object, b.generation))
@@ -130,7 +130,7 @@ class Recipes {
         r.prefix = steps(through(strands));
         break;
       }
-      case Kind::refused:  // the run itself shows it
+      case BreachKind::refused:  // the run itself shows it
         break;
     }
     return r;

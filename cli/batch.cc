@@ -52,7 +52,7 @@ Result<void> read_vary(const std::string& text, golden::RowQuestion& q) {
   return {};
 }
 
-Exit exit_of(const golden::RowAnswer& answer) {
+Exit exit_of_rows(const golden::RowAnswer& answer) {
   switch (answer.kind) {
     case golden::RowAnswer::Kind::proved:
       return Exit::clean;
@@ -99,25 +99,21 @@ std::string render(const golden::RowQuestion& q, const golden::RowAnswer& a, con
 }
 
 Exit run_batch(const BatchArguments& arguments, const Terminal& terminal) {
-  const auto fail_with = [&](const Error& error) {
-    if (arguments.json) terminal.print(json_of_error("batch check", error));
-    terminal.complain(error.text());
-    return Exit::unusable;
-  };
   golden::RowQuestion question;
   question.launch_path = arguments.launch.file;
   question.row = arguments.row;
   question.output = arguments.output;
   question.search_seeds = arguments.seeds;
-  if (const Result<void> fine = read_vary(arguments.vary, question); !fine) return fail_with(fine.error());
+  if (const Result<void> fine = read_vary(arguments.vary, question); !fine)
+    return refuse(terminal, "batch check", arguments.json, fine.error());
   const Result<LaunchOverrides> overrides = overrides_of(arguments.launch);
-  if (!overrides) return fail_with(overrides.error());
+  if (!overrides) return refuse(terminal, "batch check", arguments.json, overrides.error());
   question.overrides = *overrides;
   terminal.progress(fmt::format("  row {} in {} batches", question.row, question.values.size()));
   const Result<golden::RowAnswer> answer = golden::ask_row(question);
-  if (!answer) return fail_with(answer.error());
+  if (!answer) return refuse(terminal, "batch check", arguments.json, answer.error());
   terminal.clear_progress();
-  const Exit exit = exit_of(*answer);
+  const Exit exit = exit_of_rows(*answer);
   terminal.print(arguments.json ? json_of_batch(question, *answer, exit)
                                 : render(question, *answer, terminal.out()));
   return exit;

@@ -81,24 +81,6 @@ SourceText source_for(const Launch& launch) {
   return SourceText(std::move(folders));
 }
 
-Exit exit_of(const Report& report) {
-  switch (report.verdict) {
-    case Verdict::clean:
-      return Exit::clean;
-    case Verdict::finding:
-      return Exit::findings;
-    case Verdict::inconclusive:
-      return Exit::inconclusive;
-  }
-  return Exit::inconclusive;
-}
-
-Exit fail_with(const CheckArguments& arguments, const Terminal& terminal, const Error& error) {
-  if (arguments.json) terminal.print(json_of_error("check", error));
-  terminal.complain(error.text());
-  return Exit::unusable;
-}
-
 std::string row_text(const std::string& label, const CheckOutcome& outcome, const Style& style) {
   const Report& report = outcome.report;
   const std::string time = seconds_text(outcome.execute_seconds + outcome.check_seconds);
@@ -114,14 +96,14 @@ std::string row_text(const std::string& label, const CheckOutcome& outcome, cons
 
 Exit run_one(const CheckArguments& arguments, const Job& job, const Terminal& terminal) {
   const Result<Launch> launch = read_launch(arguments.launch.file, job.overrides);
-  if (!launch) return fail_with(arguments, terminal, launch.error());
+  if (!launch) return refuse(terminal, "check", arguments.json, launch.error());
   const auto progress = [&](uint64_t done, uint64_t total) {
     terminal.progress(fmt::format("  {} of {} CTAs", done, total));
   };
   const Result<CheckOutcome> outcome = check_launch(*launch, arguments.limits, progress);
-  if (!outcome) return fail_with(arguments, terminal, outcome.error());
+  if (!outcome) return refuse(terminal, "check", arguments.json, outcome.error());
   SourceText source = source_for(*launch);
-  const Exit exit = exit_of(outcome->report);
+  const Exit exit = exit_of(outcome->report.verdict);
   terminal.print(arguments.json ? json_of_check({*outcome}, source, exit)
                                 : render_check(*outcome, source, terminal.out(), arguments.quiet));
   return exit;
@@ -138,10 +120,10 @@ Exit run_many(const CheckArguments& arguments, const std::vector<Job>& jobs, con
     if (interrupted()) break;
     terminal.progress(fmt::format("  {} of {} launches", outcomes.size(), jobs.size()));
     const Result<Launch> launch = read_launch(arguments.launch.file, job.overrides);
-    if (!launch) return fail_with(arguments, terminal, launch.error());
+    if (!launch) return refuse(terminal, "check", arguments.json, launch.error());
     Result<CheckOutcome> outcome = check_launch(*launch, arguments.limits, {});
-    if (!outcome) return fail_with(arguments, terminal, outcome.error());
-    exit = worst(exit, exit_of(outcome->report));
+    if (!outcome) return refuse(terminal, "check", arguments.json, outcome.error());
+    exit = worst(exit, exit_of(outcome->report.verdict));
     const bool bad = outcome->report.verdict != Verdict::clean;
     clean += bad ? 0 : 1;
     if (!arguments.json && (bad || !arguments.quiet))
@@ -177,11 +159,11 @@ Exit run_mimw(const CheckArguments& arguments, const Terminal& terminal) {
   mimw.json = arguments.json;
   mimw.quiet = arguments.quiet;
   const Result<LaunchOverrides> set = overrides_of(arguments.launch);
-  if (!set) return fail_with(arguments, terminal, set.error());
+  if (!set) return refuse(terminal, "check", arguments.json, set.error());
   mimw.values.insert(set->vars.begin(), set->vars.end());
   for (const std::string& text : arguments.sweeps) {
     Result<Sweep> sweep = parse_sweep(text);
-    if (!sweep) return fail_with(arguments, terminal, sweep.error());
+    if (!sweep) return refuse(terminal, "check", arguments.json, sweep.error());
     mimw.sweeps.push_back(std::move(*sweep));
   }
   return run_check_mimw(mimw, terminal);
@@ -195,7 +177,7 @@ Exit run_check(const CheckArguments& arguments, const Terminal& terminal) {
   }
   if (is_mimw(arguments.launch.file)) return run_mimw(arguments, terminal);
   const Result<std::vector<Job>> jobs = jobs_of(arguments);
-  if (!jobs) return fail_with(arguments, terminal, jobs.error());
+  if (!jobs) return refuse(terminal, "check", arguments.json, jobs.error());
   const bool many = arguments.all_cases || !arguments.sweeps.empty();
   return many ? run_many(arguments, *jobs, terminal) : run_one(arguments, jobs->front(), terminal);
 }

@@ -44,33 +44,15 @@ Result<std::vector<MimwJob>> mimw_jobs(const MimwArguments& arguments, const Mim
   return jobs;
 }
 
-Exit exit_of_mimw(const Report& report) {
-  switch (report.verdict) {
-    case Verdict::clean:
-      return Exit::clean;
-    case Verdict::finding:
-      return Exit::findings;
-    case Verdict::inconclusive:
-      return Exit::inconclusive;
-  }
-  return Exit::inconclusive;
-}
-
-Exit fail_with(const MimwArguments& arguments, const Terminal& terminal, const Error& error) {
-  if (arguments.json) terminal.print(json_of_error("check", error));
-  terminal.complain(error.text());
-  return Exit::unusable;
-}
-
 }  // namespace
 
 bool is_mimw(const std::string& file) { return std::filesystem::path(file).extension() == ".mimw"; }
 
 Exit run_check_mimw(const MimwArguments& arguments, const Terminal& terminal) {
   const Result<MimwProgram> program = read_mimw(arguments.file);
-  if (!program) return fail_with(arguments, terminal, program.error());
+  if (!program) return refuse(terminal, "check", arguments.json, program.error());
   const Result<std::vector<MimwJob>> jobs = mimw_jobs(arguments, *program);
-  if (!jobs) return fail_with(arguments, terminal, jobs.error());
+  if (!jobs) return refuse(terminal, "check", arguments.json, jobs.error());
   SourceText source({std::filesystem::path(arguments.file).parent_path().string()});
   std::vector<MimwOutcome> outcomes;
   Exit exit = Exit::clean;
@@ -80,8 +62,8 @@ Exit run_check_mimw(const MimwArguments& arguments, const Terminal& terminal) {
     if (interrupted()) break;
     if (many) terminal.progress(fmt::format("  {} of {} variants", outcomes.size(), jobs->size()));
     Result<MimwOutcome> outcome = check_mimw(*program, job.variant, job.values, arguments.limits);
-    if (!outcome) return fail_with(arguments, terminal, outcome.error());
-    exit = worst(exit, exit_of_mimw(outcome->report));
+    if (!outcome) return refuse(terminal, "check", arguments.json, outcome.error());
+    exit = worst(exit, exit_of(outcome->report.verdict));
     const bool bad = outcome->report.verdict != Verdict::clean;
     clean += bad ? 0 : 1;
     if (many && !arguments.json && (bad || !arguments.quiet))

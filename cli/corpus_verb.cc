@@ -27,16 +27,10 @@ struct CorpusArguments {
   bool json = false;
 };
 
-Exit fail_with(const CorpusArguments& arguments, const Terminal& terminal, const Error& error) {
-  if (arguments.json) terminal.print(json_of_error("corpus", error));
-  terminal.complain(error.text());
-  return Exit::unusable;
-}
-
 /// The table of all .mimw texts below a directory.
 Exit run_cases(const CorpusArguments& arguments, const Terminal& terminal) {
   const Result<std::vector<std::string>> files = mimw_files(arguments.file);
-  if (!files) return fail_with(arguments, terminal, files.error());
+  if (!files) return refuse(terminal, "corpus", arguments.json, files.error());
   std::vector<CorpusLine> lines;
   size_t done = 0;
   if (!arguments.json) terminal.print(render_case_head());
@@ -44,10 +38,10 @@ Exit run_cases(const CorpusArguments& arguments, const Terminal& terminal) {
     if (interrupted()) break;
     terminal.progress(fmt::format("  {} of {} texts", done++, files->size()));
     const Result<MimwProgram> program = read_mimw(file);
-    if (!program) return fail_with(arguments, terminal, program.error());
+    if (!program) return refuse(terminal, "corpus", arguments.json, program.error());
     Result<std::vector<CorpusLine>> more = judge_mimw(*program);
     if (interrupted()) break;
-    if (!more) return fail_with(arguments, terminal, more.error());
+    if (!more) return refuse(terminal, "corpus", arguments.json, more.error());
     for (CorpusLine& line : *more) {
       if (!arguments.json) terminal.print(render_case_row(line, terminal.out()));
       lines.push_back(std::move(line));
@@ -71,7 +65,7 @@ Exit run_corpus(const CorpusArguments& arguments, const Terminal& terminal) {
   if (is_mimw(arguments.file) || std::filesystem::is_directory(arguments.file, ignored))
     return run_cases(arguments, terminal);
   const Result<golden::Expectations> table = golden::read_expectations(arguments.file);
-  if (!table) return fail_with(arguments, terminal, table.error());
+  if (!table) return refuse(terminal, "corpus", arguments.json, table.error());
   const auto print = [&](const std::string& text) {
     if (!arguments.json) terminal.print(text);
   };
@@ -83,7 +77,7 @@ Exit run_corpus(const CorpusArguments& arguments, const Terminal& terminal) {
     if (interrupted()) break;
     terminal.progress(fmt::format("  {} of {} mutants", mutants.size(), table->mutants.size()));
     Result<MutantAnswer> answer = judge_mutant(*table, mutant);
-    if (!answer) return fail_with(arguments, terminal, answer.error());
+    if (!answer) return refuse(terminal, "corpus", arguments.json, answer.error());
     if (!answer->right()) exit = Exit::findings;
     print(render_mutant_row(mutant, *answer, terminal.out()));
     mutants.push_back(std::move(*answer));
@@ -93,7 +87,7 @@ Exit run_corpus(const CorpusArguments& arguments, const Terminal& terminal) {
     if (interrupted()) break;
     terminal.progress(fmt::format("  {} of {} launches", clean.size(), table->clean.size()));
     Result<CorpusAnswer> answer = judge_clean(*table, launch);
-    if (!answer) return fail_with(arguments, terminal, answer.error());
+    if (!answer) return refuse(terminal, "corpus", arguments.json, answer.error());
     if (!answer->right()) exit = Exit::findings;
     print(render_clean_row(launch, *answer, terminal.out()));
     clean.push_back(std::move(*answer));

@@ -74,11 +74,7 @@ class CasePool {
 Exit run_cases(const std::string& verb, const GoldenArguments& arguments, const CaseWork& work,
                const Terminal& terminal) {
   const Result<std::vector<std::string>> cases = cases_of(arguments.launch);
-  if (!cases) {
-    if (arguments.json) terminal.print(json_of_error("golden " + verb, cases.error()));
-    terminal.complain(cases.error().text());
-    return Exit::unusable;
-  }
+  if (!cases) return refuse(terminal, "golden " + verb, arguments.json, cases.error());
   const unsigned threads =
       arguments.jobs != 0 ? arguments.jobs : std::max(1u, std::thread::hardware_concurrency());
   CasePool pool(*cases, work, threads);

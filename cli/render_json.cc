@@ -285,4 +285,10 @@ std::string json_of_error(const std::string& verb, const Error& error) {
   return finished(document);
 }
 
+Exit refuse(const Terminal& terminal, const std::string& verb, bool json, const Error& error) {
+  if (json) terminal.print(json_of_error(verb, error));
+  terminal.complain(error.text());
+  return Exit::unusable;
+}
+
 }  // namespace turnstile::cli

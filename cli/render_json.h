@@ -30,4 +30,7 @@ std::string json_of_mimw(const MimwProgram& program, const std::vector<MimwOutco
 std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>& lines, Exit exit);
 std::string json_of_error(const std::string& verb, const Error& error);
 
+/// Tells of input that cannot be used, as the document too if `json`. Returns the exit code.
+Exit refuse(const Terminal& terminal, const std::string& verb, bool json, const Error& error);
+
 }  // namespace turnstile::cli

@@ -105,18 +105,13 @@ std::string render(const Launch& launch, const golden::Prediction& prediction,
 }
 
 Exit run_simulate(const SimulateArguments& arguments, const Terminal& terminal) {
-  const auto fail_with = [&](const Error& error) {
-    if (arguments.json) terminal.print(json_of_error("simulate", error));
-    terminal.complain(error.text());
-    return Exit::unusable;
-  };
   const Result<Launch> launch = launch_of(arguments.launch);
-  if (!launch) return fail_with(launch.error());
+  if (!launch) return refuse(terminal, "simulate", arguments.json, launch.error());
   terminal.progress(fmt::format("  simulating {} CTAs", launch->cta_count()));
   const Result<golden::Prediction> prediction = golden::predict(*launch);
-  if (!prediction) return fail_with(prediction.error());
+  if (!prediction) return refuse(terminal, "simulate", arguments.json, prediction.error());
   const Result<std::vector<OutputSummary>> outputs = outputs_of(arguments, *launch, *prediction);
-  if (!outputs) return fail_with(outputs.error());
+  if (!outputs) return refuse(terminal, "simulate", arguments.json, outputs.error());
   const Exit exit = !prediction->usable()                ? Exit::findings
                     : !prediction->not_predicted.empty() ? Exit::inconclusive
                                                          : Exit::clean;

@@ -51,6 +51,18 @@ void write_all(std::FILE* file, std::string_view text) {
 
 }  // namespace
 
+Exit exit_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::clean:
+      return Exit::clean;
+    case Verdict::finding:
+      return Exit::findings;
+    case Verdict::inconclusive:
+      return Exit::inconclusive;
+  }
+  return Exit::inconclusive;
+}
+
 Exit worst(Exit a, Exit b) { return rank(a) >= rank(b) ? a : b; }
 
 Terminal Terminal::detect() {

@@ -5,12 +5,15 @@
 #include <string_view>
 
 #include "cli/text.h"
+#include "model/report.h"
 #include "model/result.h"
 
 namespace turnstile::cli {
 
 /// Exit codes of every verb (design.md section 6, docs/cli.md).
 enum class Exit : int { clean = 0, findings = 1, unusable = 2, inconclusive = 3 };
+
+Exit exit_of(Verdict verdict);
 
 /// The worst of two, where findings outweigh unreadable input, which outweighs not knowing.
 Exit worst(Exit a, Exit b);

@@ -6,21 +6,11 @@
 #include <bit>
 
 #include "sim/handlers.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-Step unknown_operand(Cta& cta, const Decoded& d, std::string_view what) {
-  return cta.unknown(
-      d,
-      fmt::format("the {} of '{}' depends on a value that this launch does not give", what, d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
-
-bool known_in(const Warp& warp, uint32_t reg, LaneMask lanes) {
-  return (warp.regs.known(reg) & lanes) == lanes;
-}
 
 /// N8: does every warp that has not exited wait as `wait` says?
 bool all_wait(const Cta& cta, const WaitState& wait) {
@@ -38,7 +28,7 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   const bool waits = d.variant == 0;
   if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);  // N2, N5
   for (uint32_t r : d.src)
-    if (!known_in(warp, r, lanes)) return unknown_operand(cta, d, "barrier or thread count");
+    if (!known_in(warp, r, lanes)) return unknown_operand(cta, d, "the barrier or thread count");
   for (uint32_t r : d.src)
     if (!warp.regs.same_in(r, lanes))
       return cta.fault(warp, lanes, d, "N2",

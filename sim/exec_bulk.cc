@@ -8,25 +8,13 @@
 #include "sim/exec_tensormap.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
 
-enum Operands : uint8_t { load = 0, store = 1 };
-
-bool known_in(const Warp& warp, const std::vector<uint32_t>& regs, LaneMask lanes) {
-  for (uint32_t r : regs)
-    if ((warp.regs.known(r) & lanes) != lanes) return false;
-  return true;
-}
-
-Step unknown_operand(Cta& cta, const Decoded& d) {
-  return cta.unknown(
-      d,
-      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
+enum : uint8_t { load = 0, store = 1 };
 
 /// A CTA that a load writes, and the barrier that it completes on there.
 struct Destination {

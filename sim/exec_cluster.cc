@@ -6,6 +6,7 @@
 
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
@@ -17,15 +18,8 @@ bool in_shared_window(uint64_t generic) {
   return generic / AddressMap::window_bytes * AddressMap::window_bytes == AddressMap::shared_window;
 }
 
-Step unknown_operand(Cta& cta, const Decoded& d) {
-  return cta.unknown(
-      d,
-      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
-
 template <typename Body>
-Step for_each_lane(LaneMask lanes, Body body) {
+Step until_a_lane_stops(LaneMask lanes, Body body) {
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
     if (const Step step = body(static_cast<unsigned>(std::countr_zero(rest))); step != Step::next)
       return step;
@@ -38,7 +32,7 @@ Step for_each_lane(LaneMask lanes, Body body) {
 Step exec_mapa(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if ((warp.regs.known(d.src[0]) & warp.regs.known(d.src[1]) & lanes) != lanes)
     return unknown_operand(cta, d);
-  return for_each_lane(lanes, [&](unsigned lane) {
+  return until_a_lane_stops(lanes, [&](unsigned lane) {
     const uint64_t address = warp.regs.get(d.src[0], lane);
     const uint64_t target = warp.regs.get(d.src[1], lane) & 0xffffffff;
     if (target >= cta.machine.cluster_size())
@@ -60,8 +54,8 @@ Step exec_mapa(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 Step exec_getctarank(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if ((warp.regs.known(d.src[0]) & lanes) != lanes) return unknown_operand(cta, d);
-  return for_each_lane(lanes, [&](unsigned lane) {
+  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d);
+  return until_a_lane_stops(lanes, [&](unsigned lane) {
     const uint64_t address = warp.regs.get(d.src[0], lane);
     if (d.space == AddressSpace::generic && !in_shared_window(address))
       return cta.fault(
@@ -74,8 +68,8 @@ Step exec_getctarank(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 Step exec_isspacep(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if ((warp.regs.known(d.src[0]) & lanes) != lanes) return unknown_operand(cta, d);
-  return for_each_lane(lanes, [&](unsigned lane) {
+  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d);
+  return until_a_lane_stops(lanes, [&](unsigned lane) {
     const uint64_t address = warp.regs.get(d.src[0], lane);
     const uint64_t window = address / AddressMap::window_bytes * AddressMap::window_bytes;
     bool inside = false;

@@ -11,22 +11,11 @@
 #include "sim/barrier_operand.h"
 #include "sim/deferred_arrival.h"
 #include "sim/handlers.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-Step unknown_operand(Cta& cta, const Decoded& d) {
-  return cta.unknown(
-      d,
-      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
-
-bool known_in(const Warp& warp, const std::vector<uint32_t>& regs, LaneMask lanes) {
-  return std::all_of(regs.begin(), regs.end(),
-                     [&](uint32_t r) { return (warp.regs.known(r) & lanes) == lanes; });
-}
 
 QueueInfo queue_info(const Cta& cta, const Warp& warp) {
   QueueInfo info;

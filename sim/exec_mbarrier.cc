@@ -8,21 +8,11 @@
 
 #include "sim/barrier_operand.h"
 #include "sim/handlers.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-Step unknown_operand(Cta& cta, const Decoded& d, std::string_view what) {
-  return cta.unknown(
-      d,
-      fmt::format("the {} of '{}' depends on a value that this launch does not give", what, d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
-
-bool known_in(const Warp& warp, uint32_t reg, LaneMask lanes) {
-  return (warp.regs.known(reg) & lanes) == lanes;
-}
 
 /// Calls body(strand agent, lane) for every active lane, strand by strand.
 template <typename Body>
@@ -120,7 +110,7 @@ void end_peeks(Cta& cta, Warp& warp, const Decoded& d, const Strand& s, bool ali
 
 Step exec_mbarrier_init(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
-    return unknown_operand(cta, d, "address or count");
+    return unknown_operand(cta, d, "the address or count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
     const std::optional<BarrierPlace> at = barrier_place(cta, warp, d, lane);
     if (!at)
@@ -141,7 +131,7 @@ Step exec_mbarrier_init(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
 }
 
 Step exec_mbarrier_inval(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "address");
+  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "the address");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
     BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
@@ -156,9 +146,9 @@ Step exec_mbarrier_arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes
   const bool expects = (d.variant & arrive_expects) != 0, drops = (d.variant & arrive_drops) != 0;
   const bool no_complete = (d.variant & arrive_no_complete) != 0;
   const bool has_operand = d.src.size() > 1;
-  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "address");
+  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "the address");
   if (has_operand && !known_in(warp, d.src[1], lanes))
-    return unknown_operand(cta, d, expects ? "byte count" : "arrival count");
+    return unknown_operand(cta, d, expects ? "the byte count" : "the arrival count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
     BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
@@ -186,7 +176,7 @@ Step exec_mbarrier_arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes
 // The explicit form of what a copy does when it lands (relaxed: HB5).
 Step exec_mbarrier_complete(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
-    return unknown_operand(cta, d, "address or byte count");
+    return unknown_operand(cta, d, "the address or byte count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
     BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
@@ -205,7 +195,7 @@ Step exec_mbarrier_complete(Cta& cta, Warp& warp, const Decoded& d, LaneMask lan
 
 // How many are pending depends on the order of the arrivals: the count is not known to the program's control.
 Step exec_mbarrier_pending(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "state");
+  if (!known_in(warp, d.src[0], lanes)) return unknown_operand(cta, d, "the state");
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     uint32_t count = 0;
@@ -220,7 +210,7 @@ Step exec_mbarrier_pending(Cta& cta, Warp& warp, const Decoded& d, LaneMask lane
 
 Step exec_mbarrier_expect(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
-    return unknown_operand(cta, d, "address or byte count");
+    return unknown_operand(cta, d, "the address or byte count");
   return for_lanes(cta, warp, d, lanes, [&](AgentId agent, unsigned lane) {
     BarrierObject* b = find_barrier(cta, warp, d, lane);
     if (b == nullptr) return Step::stop;
@@ -238,7 +228,7 @@ Step exec_mbarrier_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   const bool by_state = d.variant == 1;
   const bool loop = d.shape[0] != 0;
   if (!known_in(warp, d.src[0], lanes) || !known_in(warp, d.src[1], lanes))
-    return unknown_operand(cta, d, by_state ? "state" : "address or parity");
+    return unknown_operand(cta, d, by_state ? "the state" : "the address or parity");
   LaneMask ready = 0;
   WaitState wait;
   const bool alike = warp.regs.same_in(d.src[0], lanes) && warp.regs.same_in(d.src[1], lanes);

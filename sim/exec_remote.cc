@@ -11,21 +11,11 @@
 #include "sim/barrier_operand.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-bool known_in(const Warp& warp, uint32_t reg, LaneMask lanes) {
-  return (warp.regs.known(reg) & lanes) == lanes;
-}
-
-Step unknown_operand(Cta& cta, const Decoded& d) {
-  return cta.unknown(
-      d,
-      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
 
 /// A write that is under way.
 struct RemoteWrite {

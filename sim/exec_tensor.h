@@ -10,8 +10,6 @@ namespace turnstile::sim {
 
 // What the instructions of tcgen05 share. Decoded::shape[1] of all that have one is the cta_group.
 
-Step unknown_tensor_operand(Cta& cta, const Decoded& d);
-
 /// The other CTA of the pair; null if the cluster has none.
 Cta* tensor_peer(Cta& cta);
 

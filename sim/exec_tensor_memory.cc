@@ -10,6 +10,7 @@
 #include "sim/handlers.h"
 #include "sim/machine.h"
 #include "sim/tensor_area.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
@@ -25,7 +26,7 @@ std::optional<Step> not_one_warp(Cta& cta, Warp& warp, const Decoded& d, LaneMas
                                  d.text->mnemonic, lanes, warp.index),
                      "let no lane of the warp leave the kernel before it, and no branch split the warp");
   for (size_t i = 0; i < operands; ++i) {
-    if (warp.regs.known(d.src[i]) != all_lanes) return unknown_tensor_operand(cta, d);
+    if (warp.regs.known(d.src[i]) != all_lanes) return unknown_operand(cta, d);
     if (!warp.regs.same_in(d.src[i], lanes))
       return cta.fault(
           warp, lanes, d, rule,
@@ -88,13 +89,6 @@ TensorState::WarpQueue& warp_queue(Cta& cta, const Warp& warp, bool stores) {
 }
 
 }  // namespace
-
-Step unknown_tensor_operand(Cta& cta, const Decoded& d) {
-  return cta.unknown(
-      d,
-      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
 
 Cta* tensor_peer(Cta& cta) {
   const uint32_t size = cta.machine.cluster_size();

@@ -13,15 +13,11 @@
 #include "sim/machine.h"
 #include "sim/matrix.h"
 #include "sim/tensor_area.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-bool known_in(const Warp& warp, const std::vector<uint32_t>& regs, size_t count, LaneMask lanes) {
-  return std::all_of(regs.begin(), regs.begin() + static_cast<std::ptrdiff_t>(count),
-                     [&](uint32_t r) { return (warp.regs.known(r) & lanes) == lanes; });
-}
 
 uint32_t thread_queue(Cta& cta, const Warp& warp, unsigned lane) {
   const auto [it, fresh] = cta.tensor.queues.try_emplace(warp.index * warp_size + lane, 0u);
@@ -45,6 +41,17 @@ uint32_t issue(Cta& cta, Warp& warp, const Decoded& d, AgentId agent, unsigned l
   const uint32_t number = cta.recorder.add_op(op);
   cta.recorder.add(EventKind::async_issue, agent, d.index).object = number;
   return number;
+}
+
+/// An operation of one thread that lands as a whole.
+Step send(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, AsyncOp::Kind kind,
+          std::vector<TensorTouch> touches) {
+  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const uint32_t number = issue(cta, warp, d, agent, lane, kind);
+  cta.flights.push_back(
+      {number, [number, list = std::move(touches)](Cta& c) { land_tensor(c, number, list); }});
+  return Step::next;
 }
 
 /// TC12, TC13: one thread issues. Nothing = go on.
@@ -209,7 +216,7 @@ Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
   if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
   const bool scaled = (d.variant & tensor_scaled) != 0, a_in_tensor = (d.variant & tensor_a) != 0;
-  if (!known_in(warp, d.src, scaled ? 6 : 4, lanes)) return unknown_tensor_operand(cta, d);
+  if (!known_in(warp, std::span(d.src).first(scaled ? 6 : 4), lanes)) return unknown_operand(cta, d);
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   auto address = [&](size_t source, size_t offset) {
     return warp.regs.get(d.src[source], lane) + static_cast<uint64_t>(d.offsets[offset]);
@@ -251,18 +258,14 @@ Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       !warp.regs.known(enable, lane) || ((warp.regs.get(enable, lane) ^ (d.negated >> d.shape[2])) & 1) != 0;
   touches.tensor(matrix_areas(address(0, 0), shape, group, shape.n), accumulates, true);
   if (touches.failed()) return *touches.failed();
-  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
-  const uint32_t number = issue(cta, warp, d, agent, lane, AsyncOp::Kind::tensor_mma);
-  cta.flights.push_back(
-      {number, [number, list = std::move(touches.list)](Cta& c) { land_tensor(c, number, list); }});
-  return Step::next;
+  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_mma, std::move(touches.list));
 }
 
 // Sources: [address], shared-memory descriptor. shape[0]: rows, shape[2]: bytes of a row.
 Step exec_tensor_copy_in(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
   if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
-  if (!known_in(warp, d.src, 2, lanes)) return unknown_tensor_operand(cta, d);
+  if (!known_in(warp, std::span(d.src).first(2), lanes)) return unknown_operand(cta, d);
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   const uint64_t to = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
   Touches touches(cta, warp, d, lanes);
@@ -273,35 +276,27 @@ Step exec_tensor_copy_in(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes)
       {{tensor_lane(to), d.shape[0] == 4 ? 4 : TensorArea::all_lanes, tensor_column(to), d.shape[2] / 4}},
       false, true);
   if (touches.failed()) return *touches.failed();
-  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
-  const uint32_t number = issue(cta, warp, d, agent, lane, AsyncOp::Kind::tensor_copy);
-  cta.flights.push_back(
-      {number, [number, list = std::move(touches.list)](Cta& c) { land_tensor(c, number, list); }});
-  return Step::next;
+  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list));
 }
 
 // Sources: [address]. All rows move down by one, eight columns of them.
 Step exec_tensor_shift(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
   if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
-  if (!known_in(warp, d.src, 1, lanes)) return unknown_tensor_operand(cta, d);
+  if (!known_in(warp, std::span(d.src).first(1), lanes)) return unknown_operand(cta, d);
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   const uint64_t at = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
   Touches touches(cta, warp, d, lanes);
   touches.tensor({{0, TensorArea::all_lanes, tensor_column(at), 8}}, true, true);
   if (touches.failed()) return *touches.failed();
-  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
-  const uint32_t number = issue(cta, warp, d, agent, lane, AsyncOp::Kind::tensor_copy);
-  cta.flights.push_back(
-      {number, [number, list = std::move(touches.list)](Cta& c) { land_tensor(c, number, list); }});
-  return Step::next;
+  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list));
 }
 
 // Sources: [mbarrier] {, mask of CTAs}. One arrival on each barrier when what this thread issued before is
 // done (TC24); nothing issued: at once, as soon as it lands.
 Step exec_tensor_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = wrong_cta_group(cta, warp, d, lanes, false)) return *step;
-  if (!known_in(warp, d.src, d.src.size(), lanes)) return unknown_tensor_operand(cta, d);
+  if (!known_in(warp, d.src, lanes)) return unknown_operand(cta, d);
   const uint32_t size = cta.machine.cluster_size();
   for (const Strand& s : cta.strands_of(warp, lanes, d.index))
     for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1) {

@@ -10,24 +10,13 @@
 
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
 
 namespace {
 
 constexpr uint64_t map_bytes = 128;
-
-bool known_in(const Warp& warp, const std::vector<uint32_t>& regs, LaneMask lanes) {
-  return std::all_of(regs.begin(), regs.end(),
-                     [&](uint32_t r) { return (warp.regs.known(r) & lanes) == lanes; });
-}
-
-Step unknown_operand(Cta& cta, const Decoded& d) {
-  return cta.unknown(
-      d,
-      fmt::format("an operand of '{}' depends on a value that this launch does not give", d.text->mnemonic),
-      "give the buffer it was loaded from `control_data = true` and its values");
-}
 
 /// Where 128 bytes of a map lie: in a buffer, or in the own shared memory.
 struct MapPlace {

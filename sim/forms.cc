@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "sim/form_reading.h"
 #include "sim/forms_async.h"
 #include "sim/forms_cluster.h"
 #include "sim/handlers.h"
@@ -20,21 +21,6 @@ namespace turnstile::sim {
 namespace {
 
 using Modifiers = std::vector<std::string>;
-
-bool has(const ptx::Instruction& i, std::string_view m) {
-  return std::find(i.modifiers.begin() + 1, i.modifiers.end(), m) != i.modifiers.end();
-}
-
-/// True if every modifier after the root is in the list.
-bool only(const ptx::Instruction& i, std::initializer_list<std::string_view> allowed) {
-  return std::all_of(i.modifiers.begin() + 1, i.modifiers.end(), [&](const std::string& m) {
-    return std::find(allowed.begin(), allowed.end(), m) != allowed.end();
-  });
-}
-
-/// Reasons are for people: what about the mnemonic is not implemented.
-using Reading = std::optional<std::string>;
-constexpr std::nullopt_t fine = std::nullopt;
 
 AddressSpace space_of(const ptx::Instruction& i) {
   for (const std::string& m : i.modifiers) {

@@ -4,28 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 
+#include "sim/form_reading.h"
 #include "sim/forms_async.h"
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-using Reading = std::optional<std::string>;
-constexpr std::nullopt_t fine = std::nullopt;
-
-bool has(const ptx::Instruction& i, std::string_view m) {
-  return std::find(i.modifiers.begin() + 1, i.modifiers.end(), m) != i.modifiers.end();
-}
-
-/// True if every modifier after the root is in the list.
-bool only(const ptx::Instruction& i, std::initializer_list<std::string_view> allowed) {
-  return std::all_of(i.modifiers.begin() + 1, i.modifiers.end(), [&](const std::string& m) {
-    return std::find(allowed.begin(), allowed.end(), m) != allowed.end();
-  });
-}
 
 /// Width in bytes of the address form (.u32 or .u64); 0: neither.
 uint8_t address_bytes(const ptx::Instruction& i) {

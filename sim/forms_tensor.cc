@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <initializer_list>
 
+#include "sim/form_reading.h"
 #include "sim/forms_async.h"
 #include "sim/handlers.h"
 #include "sim/tensor_area.h"
@@ -13,18 +13,6 @@
 namespace turnstile::sim {
 
 namespace {
-
-using Reading = std::optional<std::string>;
-constexpr std::nullopt_t fine = std::nullopt;
-
-bool has(const ptx::Instruction& i, std::string_view m) {
-  return std::find(i.modifiers.begin() + 1, i.modifiers.end(), m) != i.modifiers.end();
-}
-bool only(const ptx::Instruction& i, std::initializer_list<std::string_view> allowed) {
-  return std::all_of(i.modifiers.begin() + 1, i.modifiers.end(), [&](const std::string& m) {
-    return std::find(allowed.begin(), allowed.end(), m) != allowed.end();
-  });
-}
 
 /// tcgen05.ld and st: .sync.aligned.SHAPE.xN{.pack::16b}.b32
 Reading read_access(const ptx::Instruction& i, Decoded& d) {
@@ -96,7 +84,7 @@ Reading read_mma(const ptx::Instruction& i, Decoded& d) {
   return at < i.operands.size() && source < d.src.size() ? fine : Reading("its operands");
 }
 
-Reading read_copy(const ptx::Instruction& i, Decoded& d) {
+Reading read_copy_in(const ptx::Instruction& i, Decoded& d) {
   struct Shape {
     std::string_view name;
     uint32_t rows, bytes;
@@ -156,7 +144,7 @@ Reading read_tensor(const ptx::Instruction& i, Decoded& d) {
                                                                               : Reading("its modifiers");
   }
   if (verb == "mma") return read_mma(i, d);
-  if (verb == "cp") return read_copy(i, d);
+  if (verb == "cp") return read_copy_in(i, d);
   if (verb == "shift") {
     d.run = exec_tensor_shift;
     return only(i, {"shift", "cta_group::1", "cta_group::2", "down"}) && has(i, "down")

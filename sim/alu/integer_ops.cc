@@ -60,7 +60,7 @@ bool less(const PureConfig& config, uint64_t a, uint64_t b) {
   return config.is_signed ? sign_extended(a, config.bits) < sign_extended(b, config.bits) : a < b;
 }
 
-uint64_t relu(const PureConfig& config, uint64_t word) {
+uint64_t integer_relu(const PureConfig& config, uint64_t word) {
   return config.relu && sign_bit(word, config.bits) ? 0 : word;
 }
 
@@ -148,11 +148,11 @@ uint64_t absolute(const PureConfig& config, const uint64_t* in) {
 uint64_t negate(const PureConfig& config, const uint64_t* in) { return (0 - in[0]) & low_mask(config.bits); }
 
 uint64_t minimum(const PureConfig& config, const uint64_t* in) {
-  return relu(config, less(config, in[1], in[0]) ? in[1] : in[0]);
+  return integer_relu(config, less(config, in[1], in[0]) ? in[1] : in[0]);
 }
 
 uint64_t maximum(const PureConfig& config, const uint64_t* in) {
-  return relu(config, less(config, in[0], in[1]) ? in[1] : in[0]);
+  return integer_relu(config, less(config, in[0], in[1]) ? in[1] : in[0]);
 }
 
 uint64_t dp4a(const PureConfig& config, const uint64_t* in) {
