@@ -8,6 +8,7 @@
 #include "checker/clearing.h"
 #include "checker/directed.h"
 #include "checker/independence.h"
+#include "checker/narrative.h"
 
 namespace turnstile {
 
@@ -176,6 +177,8 @@ class Decider {
     const Replay r = replay(program(), witness_of(fault, false));
     d.message = r.steps.empty() ? "a schedule leads to a fault" : r.steps.back();
     if (!run.trace.events.empty()) {
+      // The single run keeps silent about stale data where it also sees a race (races.cc).
+      if (fault.kind != FaultKind::hang) d.subject = Names(run.trace).object_of(run.trace.events.back());
       const Place& p = run.trace.places[run.trace.events.back().place];
       d.where = {p.file.empty() ? p.ptx_file : p.file, p.file.empty() ? p.ptx_line : p.line,
                  p.file.empty() ? 0 : p.column, p.ptx_line, p.instruction};

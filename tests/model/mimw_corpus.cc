@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every program of the catalogue is read, laid out and unrolled; what comes out is well-formed.
 #include <set>
+#include <sstream>
 
 #include "model/mimw/library.h"
 #include "tests/model/mimw_support.h"
@@ -117,6 +118,81 @@ TEST_CASE("all 101 programs of the catalogue unroll in all of their 206 variants
   }
   CHECK(programs == 101);
   CHECK(all_variants == 206);
+}
+
+/// A line of tests/corpus/catalogue.txt: the id of a case, and the verdict lines of its program.
+struct Case {
+  std::string id;
+  std::vector<MimwExpectation> expected;  ///< empty: the catalogue has no program
+};
+
+std::vector<Case> catalogue() {
+  std::vector<Case> cases;
+  std::istringstream text(text_of(corpus_folder() + "/catalogue.txt"));
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with('#')) continue;
+    Case& c = cases.emplace_back();
+    c.id = line.substr(0, line.find(' '));
+    std::string program = "agent A\n  nop\n";
+    size_t at = line.find("=> ");
+    if (at == std::string::npos) continue;
+    for (size_t next = at; next != std::string::npos; at = next) {
+      next = line.find(" => ", at + 1);
+      if (next != std::string::npos) ++next;
+      program += line.substr(at, next == std::string::npos ? next : next - at) + "\n";
+    }
+    c.expected = expectations(program_of(program));
+  }
+  return cases;
+}
+
+std::string text_of(const std::vector<MimwExpectation>& expected) {
+  std::string text;
+  for (const MimwExpectation& e : expected) {
+    text += e.variant + (e.derived ? " (derived):" : ":");
+    for (const MimwExpectation::Finding& f : e.findings) {
+      text += " " + f.verdict_class;
+      for (const std::string& s : f.subjects) text += "," + s;
+    }
+    text += "; ";
+  }
+  return text;
+}
+
+// The counts are those of orchestration_bugs.md: headings "#### A1. ..", rows of the table of traps, blocks.
+TEST_CASE("every case of the catalogue is in the corpus with its verdicts, or the README says why not") {
+  const std::vector<Case> cases = catalogue();
+  const std::string readme = text_of(corpus_folder() + "/README.md");
+  std::set<std::string> with_program;
+  size_t without = 0, traps = 0;
+  for (const Case& c : cases) {
+    CAPTURE(c.id);
+    traps += c.id[0] == 'T';
+    const std::string path = corpus_folder() + "/" + c.id + ".mimw";
+    if (c.expected.empty()) {
+      ++without;
+      CHECK_FALSE(std::filesystem::exists(path));
+      const bool explained = readme.find("| " + c.id + " |") != std::string::npos ||
+                             readme.find("| " + c.id + ", ") != std::string::npos ||
+                             readme.find(", " + c.id + " |") != std::string::npos;
+      CHECK(explained);
+      continue;
+    }
+    CHECK(with_program.insert(c.id).second);
+    REQUIRE(std::filesystem::exists(path));
+    const std::vector<MimwExpectation> own = expectations(program_of(text_of(path)));
+    CHECK(text_of(own) == text_of(c.expected));
+    if (c.id[0] != 'T') continue;
+    const bool has_safe =
+        std::any_of(own.begin(), own.end(), [](const MimwExpectation& e) { return e.findings.empty(); });
+    CHECK(has_safe);  // a trap is a correct pattern
+  }
+  CHECK(cases.size() == 113);
+  CHECK(with_program.size() == 101);
+  CHECK(without == 12);
+  CHECK(traps == 21);
+  for (const std::string& path : catalogue_files())
+    CHECK(with_program.count(std::filesystem::path(path).stem().string()) == 1);
 }
 
 TEST_CASE("the catalogue is in canonical layout") {
