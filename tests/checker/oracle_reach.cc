@@ -76,7 +76,7 @@ class Order {
           break;
         case EventKind::mbarrier_expect_tx:
           completions_[e.object].back().contributions.push_back(i);
-          machines[e.object].expect_tx(e.bytes);
+          if (machines[e.object].expect_tx(e.bytes) == Mbarrier::Outcome::completed) completed(e.object);
           break;
         case EventKind::mbarrier_wait: {
           start_[i] = before_[i];  // the past of the wait before it learns anything

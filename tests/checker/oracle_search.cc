@@ -90,6 +90,7 @@ class Search {
         break;
       case K::expect:
         n.tx[b] += static_cast<int>(op.bytes);
+        complete(n, b);  // Q19, probe P15
         break;
       case K::wait:
         if (s.parity[b] == static_cast<int>(op.count)) return;  // the phase of that parity is still open

@@ -158,8 +158,8 @@ class Search {
         if (e.kind == Kind::mbarrier_arrive) {
           if (s.at(pending_, o) < count) return refuse();  // MB15
           n.add(pending_, o, -count);
-          complete(n, o);
         }
+        complete(n, o);  // Q19, probe P15: an expect too may complete the phase
         break;
       case Kind::mbarrier_wait:
         if (t_.barriers[o].cta != t_.agents[a].cta) return refuse();  // MB8

@@ -24,7 +24,7 @@ struct OrchestrationTruth {
 };
 
 /// All interleavings by depth-first search over states (algorithms.md section 10): an operation is two steps,
-/// its access and then its completion; expect never completes a phase (Q19). Nothing if there are more states
+/// its access and then its completion; an expect may complete a phase (Q19, P15). Nothing if there are more states
 /// than the limit. Knows mbarriers (no drop, no inval), loads, accesses, named and cluster barriers, signals,
 /// pools, exits; must not be given anything else.
 std::optional<OrchestrationTruth> explore_naively(const Orchestration& program, uint64_t limit);
