@@ -211,10 +211,13 @@ void Ample::note_operation(uint32_t op, size_t first) {
     const AsyncOp& o = program_.tables.ops[op];
     if (o.barrier == AsyncOp::none) continue;
     OnBarrier& b = barriers_[o.barrier];
-    b.bytes += o.bytes;
     b.landed = true;
     b.plain = false;
-    if (o.bytes == 0) ++b.arrivals;  // an arrival instead: cp.async, tcgen05.commit
+    const bool arrives = o.kind == AsyncOp::Kind::cp_async || o.kind == AsyncOp::Kind::tensor_commit;
+    if (arrives || o.bytes == 0)
+      ++b.arrivals;
+    else
+      b.bytes += o.bytes;
   }
 }
 
@@ -250,9 +253,13 @@ void Ample::note(const Event& e) {
     case EventKind::access:
       accesses_.push_back(&e);
       break;
-    case EventKind::async_issue:
+    case EventKind::async_issue: {
       note_operation(e.object, 0);
+      const AsyncOp& o = program_.tables.ops[e.object];
+      if (o.kind == AsyncOp::Kind::cp_async && o.barrier != AsyncOp::none && o.bytes != 0)
+        barriers_[o.barrier].changed = true;  // MB20: its issue raises the pending count
       break;
+    }
     default:
       break;
   }

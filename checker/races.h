@@ -21,8 +21,8 @@ class Races {
 
   using Allocation = std::pair<Space, uint32_t>;
 
-  /// Cuts the allocations that somebody writes (sorted) into regions; false if there are too many. The others
-  /// have no races: most of global memory.
+  /// Cuts the allocations that somebody writes or reads with a tag (sorted) into regions; false if there are
+  /// too many. The others have no races: most of global memory.
   bool prepare(const std::vector<Allocation>& written);
 
   void generic(const Event& e);

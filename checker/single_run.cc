@@ -31,14 +31,15 @@ namespace {
 struct Survey {
   Views::Uses uses;
   bool dependent_launch = false;
-  std::vector<uint32_t> named;             ///< named barriers that occur, sorted
-  std::vector<Races::Allocation> written;  ///< allocations that somebody writes, sorted
+  std::vector<uint32_t> named;  ///< named barriers that occur, sorted
+  /// Allocations that somebody writes, or reads with a tag: nobody may have written what it demands. Sorted.
+  std::vector<Races::Allocation> written;
 
   explicit Survey(const Trace& trace) {
     std::vector<bool> writes(trace.footprints.size());
     for (const Event& e : trace.events) {
       if (e.kind == EventKind::access || e.kind == EventKind::async_access) {
-        if ((e.flags & (Event::write | Event::atomic)) != 0) writes[e.footprint] = true;
+        if ((e.flags & (Event::write | Event::atomic)) != 0 || e.generation != 0) writes[e.footprint] = true;
       } else if (e.kind == EventKind::fence_proxy_async) {
         uses.shared_fences |= e.has(Event::shared_space);
         uses.global_fences |= e.has(Event::global_space);

@@ -14,6 +14,10 @@ namespace turnstile::test {
 namespace {
 
 using Kind = EventKind;
+using Op = AsyncOp::Kind;
+
+/// Of a strand at a named barrier: it waits for an instance that never completes (NX1).
+constexpr int stuck = 3;
 
 /// A state is one row of 16-bit numbers; each group of them begins where the one before ends.
 using Row = std::u16string;
@@ -84,13 +88,19 @@ class Search {
     pending_ = group(s, barriers);
     tx_ = group(s, barriers);
     parity_ = group(s, barriers);
+    count_ = group(s, barriers);
     arrived_ = group(s, size_t{16} * t_.cluster_ctas);
     expected_ = group(s, size_t{16} * t_.cluster_ctas);
+    whole_ = group(s, size_t{16} * t_.cluster_ctas);
     signals_ = group(s, t_.signals.size());
     pools_ = group(s, t_.pools.size());
     tags_ = group(s, t_.footprints.size());
     ops_ = group(s, t_.ops.size(), -1);
-    for (size_t b = 0; b < barriers; ++b) s.set(pending_, b, t_.barriers[b].initial_count);
+    registers_ = group(s, t_.cluster_ctas);
+    for (size_t b = 0; b < barriers; ++b) {
+      s.set(pending_, b, t_.barriers[b].initial_count);
+      s.set(count_, b, t_.barriers[b].initial_count);
+    }
     for (size_t i = 0; i < t_.signals.size(); ++i) s.set(signals_, i, t_.signals[i].initial);
     for (size_t i = 0; i < t_.pools.size(); ++i) s.set(pools_, i, t_.pools[i].initial);
     return s;
@@ -132,7 +142,7 @@ class Search {
 
   void complete(State& s, size_t b) const {
     if (s.at(pending_, b) != 0 || s.at(tx_, b) != 0) return;
-    s.set(pending_, b, t_.barriers[b].initial_count);
+    s.set(pending_, b, s.at(count_, b));
     s.set(parity_, b, 1 - s.at(parity_, b));
   }
 
@@ -157,6 +167,10 @@ class Search {
         if (e.kind == Kind::mbarrier_expect_tx || e.has(Event::expects_bytes)) n.add(tx_, o, bytes);
         if (e.kind == Kind::mbarrier_arrive) {
           if (s.at(pending_, o) < count) return refuse();  // MB15
+          if (e.has(Event::drops)) {
+            if (s.at(count_, o) <= count) return refuse();  // MB21
+            n.add(count_, o, -count);
+          }
           n.add(pending_, o, -count);
         }
         complete(n, o);  // Q19, probe P15: an expect too may complete the phase
@@ -166,9 +180,16 @@ class Search {
         if (s.at(parity_, o) == count) return;                        // the phase of that parity is open
         break;
       case Kind::named_barrier_arrive:
-        if (count == 0 || count % 32 != 0) return refuse();                          // N1
-        if (s.at(arrived_, o) != 0 && s.at(expected_, o) != count) return refuse();  // NX1
-        if (s.at(arrived_, o) + bytes > count) return refuse();                      // NX3
+        if (count == 0 || count % 32 != 0) return refuse();  // N1
+        // NX1, Q6: the contribution counts for nothing, and who waits with it waits for ever. (The H200
+        // traps, P8: whatever comes after it is as good as any other, and a hang is what PTX tools see.)
+        if (s.at(arrived_, o) != 0 && s.at(expected_, o) != count) {
+          truth_.refused = true;
+          if (e.has(Event::waits)) n.set(sync_, a, stuck);
+          break;
+        }
+        if (s.at(arrived_, o) + bytes > count) return refuse();  // NX3
+        n.set(whole_, o, e.has(Event::whole_cta) && (s.at(arrived_, o) == 0 || s.at(whole_, o) == 1));
         n.set(expected_, o, count);
         n.add(arrived_, o, bytes);
         if (e.has(Event::waits)) {
@@ -178,14 +199,10 @@ class Search {
           if ((s.at(arrives_, a) & bit) != 0) truth_.refused = true;  // N7: twice in one instance; goes on
           n.set(arrives_, a, s.at(arrives_, a) | bit);
         }
-        if (n.at(arrived_, o) == count) {
-          n.set(arrived_, o, 0);
-          n.set(expected_, o, 0);
-          for (size_t w = 0; w < strands(); ++w)
-            if (t_.agents[w].cta == o / 16) n.set(arrives_, w, n.at(arrives_, w) & ~(1 << (o % 16)));
-          for (size_t w = 0; w < strands(); ++w)
-            if (n.at(sync_, w) == 1 && next(n, w).object == e.object) n.set(sync_, w, 2);
-        }
+        if (n.at(arrived_, o) == count)
+          release(n, o);
+        else
+          release_without_ended(n, o);
         break;
       case Kind::named_barrier_pass:
         if (s.at(sync_, a) != 2) return;
@@ -207,6 +224,8 @@ class Search {
         break;
       case Kind::async_issue:
         n.set(ops_, o, 0);
+        if (t_.ops[o].kind == Op::cp_async && t_.ops[o].barrier != AsyncOp::none && t_.ops[o].bytes == 1)
+          n.add(pending_, t_.ops[o].barrier, 1);  // MB20: without .noinc
         break;
       case Kind::signal_add:
         n.add(signals_, o, bytes);
@@ -225,7 +244,24 @@ class Search {
         n.add(pools_, o, count);
         break;
       case Kind::exit:
-        if (count > 0) settle_cluster(n);  // C5
+        if (count == 0) break;
+        settle_cluster(n);  // C5
+        for (size_t b = 0; b < 16; ++b) release_without_ended(n, 16u * t_.agents[a].cta + b);
+        break;
+      case Kind::group_wait:
+        if (!groups_done(s, e)) return;
+        break;
+      case Kind::registers_release:
+        if (e.count > e.bytes) return refuse();  // RG2
+        n.add(registers_, t_.agents[a].cta, bytes - count);
+        break;
+      case Kind::registers_acquire:
+        if (e.count < e.bytes) return refuse();
+        if (s.at(registers_, t_.agents[a].cta) < count - bytes) return;  // RG4
+        n.add(registers_, t_.agents[a].cta, bytes - count);
+        break;
+      case Kind::group_commit:  // the groups are part of the program
+      case Kind::fence_proxy_async:
         break;
       default:
         return refuse();
@@ -234,10 +270,73 @@ class Search {
     next_.push_back(std::move(n));
   }
 
-  // D2, D5: an operation that targets the CTA is still in flight.
+  // N3, N8: the instance is over.
+  void release(State& s, size_t o) const {
+    s.set(arrived_, o, 0);
+    s.set(expected_, o, 0);
+    s.set(whole_, o, 0);
+    for (size_t w = 0; w < strands(); ++w) {
+      if (t_.agents[w].cta == o / 16) s.set(arrives_, w, s.at(arrives_, w) & ~(1 << (o % 16)));
+      if (s.at(sync_, w) == 1 && next(s, w).object == o) s.set(sync_, w, 2);
+    }
+  }
+  // N8, probe P8: nobody named a thread count, and all that have not ended wait here.
+  void release_without_ended(State& s, size_t o) const {
+    if (s.at(arrived_, o) == 0 || s.at(whole_, o) == 0) return;
+    for (size_t w = 0; w < strands(); ++w)
+      if (t_.agents[w].cta == o / 16 && !(ended(s, w) && program_.strands[w].events.back().count > 0) &&
+          !(s.at(sync_, w) == 1 && next(s, w).object == o))
+        return;
+    release(s, o);
+  }
+
+  // BK1 to BK4, CA3, WG3, TC17: every operation of a group up to this one is done, or has read.
+  bool groups_done(const State& s, const Event& wait) const {
+    for (size_t o = 0; o < t_.ops.size(); ++o) {
+      if (t_.ops[o].queue != wait.object || t_.ops[o].group > wait.generation || !in_flight(s, o)) continue;
+      const auto& events = program_.operations[o];
+      const bool still = std::any_of(events.begin() + s.at(ops_, o), events.end(), [&](const Event& e) {
+        return !wait.has(Event::read_only) || (e.kind == Kind::async_access && !e.has(Event::write));
+      });
+      if (still) return false;
+    }
+    return true;
+  }
+
+  // May the next step of an operation come before `earlier`, of the same thread, is over?
+  bool waits_for(size_t o, size_t earlier, bool completes) const {
+    const AsyncOp &op = t_.ops[o], &first = t_.ops[earlier];
+    switch (t_.queues[op.queue].kind) {
+      case QueueInfo::Kind::cp_async:  // CA8; HB2: an arrival follows all copies before it
+        return completes && (op.barrier != AsyncOp::none || first.group < op.group);
+      case QueueInfo::Kind::wgmma:  // WG3
+        return completes && first.group < op.group;
+      case QueueInfo::Kind::tensor:  // TC15: same accumulator; TC24: a commit follows every mma
+        return first.kind == Op::tensor_mma &&
+               (op.kind == Op::tensor_commit || accumulator(o) == accumulator(earlier));
+      default:
+        return false;  // BK1, TC17
+    }
+  }
+  uint32_t accumulator(size_t o) const {
+    for (const Event& e : program_.operations[o])
+      if (e.kind == Kind::async_access && e.has(Event::write)) return e.footprint;
+    return AsyncOp::none;
+  }
+  bool may_step(const State& s, size_t o) const {
+    if (t_.ops[o].queue == AsyncOp::none) return true;
+    const bool completes = next_of_op(s, o).kind == Kind::async_complete;
+    for (size_t earlier = 0; earlier < o; ++earlier)  // a thread issues them in the order of their numbers
+      if (t_.ops[earlier].queue == t_.ops[o].queue && in_flight(s, earlier) &&
+          waits_for(o, earlier, completes))
+        return false;
+    return true;
+  }
+
+  // D5: a copy that will write into the CTA is still in flight.
   void end_cta(const State& s, uint32_t cta) {
     for (size_t o = 0; o < t_.ops.size(); ++o)
-      if (in_flight(s, o))
+      if (in_flight(s, o) && t_.ops[o].kind == Op::bulk_load)
         for (const Event& e : program_.operations[o])
           truth_.dead |= e.kind == Kind::async_access && t_.footprints[e.footprint].allocation == cta;
   }
@@ -265,17 +364,22 @@ class Search {
   }
 
   void operation_step(const State& s, size_t o) {
+    if (!may_step(s, o)) return;
     const Event& e = next_of_op(s, o);
     State n = s;
     n.add(ops_, o, 1);
     if (e.kind == Kind::async_access) {
       if (gone(s, t_.footprints[e.footprint].allocation, t_.ops[o].issuer.v)) return touch_dead();
       if (!touch(n, e)) truth_.stale = true;
-    } else {
-      const uint32_t b = t_.ops[o].barrier;
+    } else if (const uint32_t b = t_.ops[o].barrier; b != AsyncOp::none) {
       if (gone(s, t_.barriers[b].cta, t_.ops[o].issuer.v)) return touch_dead();
       if (!cta_ended(s, t_.barriers[b].cta)) {
-        n.add(tx_, b, -number(t_.ops[o].bytes));
+        if (t_.ops[o].kind == Op::tensor_commit || t_.ops[o].kind == Op::cp_async) {
+          if (s.at(pending_, b) < 1) return refuse();  // MB15
+          n.add(pending_, b, -1);
+        } else {
+          n.add(tx_, b, -number(t_.ops[o].bytes));
+        }
         complete(n, b);
       }
     }
@@ -287,11 +391,13 @@ class Search {
     for (size_t a = 0; a < strands(); ++a)
       if (!ended(s, a) && next(s, a).kind == Kind::access) possible_.push_back(&next(s, a));
     for (size_t o = 0; o < t_.ops.size(); ++o)
-      if (in_flight(s, o) && next_of_op(s, o).kind == Kind::async_access)
+      if (in_flight(s, o) && next_of_op(s, o).kind == Kind::async_access && may_step(s, o))
         possible_.push_back(&next_of_op(s, o));
     for (size_t i = 0; i < possible_.size(); ++i)
       for (size_t j = i + 1; j < possible_.size(); ++j) {
         const Event &x = *possible_[i], &y = *possible_[j];
+        if (x.kind == Kind::access && y.kind == Kind::access && x.has(Event::atomic) && y.has(Event::atomic))
+          continue;
         if ((x.has(Event::write) || y.has(Event::write)) && overlap_[x.footprint][y.footprint])
           truth_.race = true;
       }
@@ -305,12 +411,13 @@ class Search {
   std::vector<State> next_;
   std::vector<const Event*> possible_;
   Group pc_;             // per strand
-  Group sync_;           // per strand, named barriers: 0 not waiting, 1 waiting, 2 may go on
+  Group sync_;           // per strand, named barriers: 0 not waiting, 1 waiting, 2 may go on, 3 stuck
   Group arrives_;        // per strand, a bit for each id: arrived without waiting in its open instance
   Group cluster_;        // per strand: 0 not arrived since its last wait, 1 arrived, 2 completed since
   Group in_generation_;  // per strand: arrived in the open generation of the cluster barrier
-  Group pending_, tx_, parity_;  // per mbarrier
-  Group arrived_, expected_;     // per named barrier
+  Group pending_, tx_, parity_, count_;  // per mbarrier; count: arrivals of the next phase
+  Group arrived_, expected_, whole_;     // per named barrier; whole: nobody named a thread count
+  Group registers_;                      // per CTA, of each thread of a group: given back and not taken
   Group signals_, pools_;
   Group tags_;            // per footprint
   Group ops_;             // per operation: -1 not issued, else events done

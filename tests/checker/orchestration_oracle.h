@@ -24,9 +24,11 @@ struct OrchestrationTruth {
 };
 
 /// All interleavings by depth-first search over states (algorithms.md section 10): an operation is two steps,
-/// its access and then its completion; an expect may complete a phase (Q19, P15). Nothing if there are more states
-/// than the limit. Knows mbarriers (no drop, no inval), loads, accesses, named and cluster barriers, signals,
-/// pools, exits; must not be given anything else.
+/// its access and then its completion; an expect may complete a phase (Q19, P15). Nothing if there are more
+/// states than the limit. Knows mbarriers (no inval), bulk loads and st.async, wgmma, bulk stores, cp.async,
+/// tcgen05.mma, commit and ld with their groups and queues (queues of one strand, numbered in the order of
+/// issue), accesses, named and cluster barriers, signals, pools, registers (all groups alike), exits; must
+/// not be given anything else.
 std::optional<OrchestrationTruth> explore_naively(const Orchestration& program, uint64_t limit);
 
 }  // namespace turnstile::test

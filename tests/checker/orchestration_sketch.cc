@@ -2,6 +2,7 @@
 #include "tests/checker/orchestration_sketch.h"
 
 #include <algorithm>
+#include <set>
 
 namespace turnstile::test {
 
@@ -9,45 +10,97 @@ namespace {
 
 using K = SketchOp::Kind;
 
-const char* word(K kind) {
+struct Word {
+  const char* name;
+  const char* mechanism;  ///< null: every program has it
+};
+
+Word word(K kind) {
+  constexpr const char *tx = "mbarrier with bytes", *named = "named barriers", *cluster = "cluster barrier",
+                       *flags = "flags", *pool = "pools", *wgmma = "wgmma groups", *bulk = "bulk stores",
+                       *copies = "cp.async", *tensor = "tcgen05", *registers = "setmaxnreg";
   switch (kind) {
     case K::arrive:
-      return "arrive";
+      return {"arrive", "mbarrier"};
     case K::arrive_tx:
-      return "arrive_tx";
+      return {"arrive_tx", tx};
+    case K::drop:
+      return {"arrive_drop", "mbarrier, arrive_drop"};
     case K::expect:
-      return "expect_tx";
+      return {"expect_tx", "mbarrier, expect_tx alone"};
     case K::wait:
-      return "wait";
+      return {"wait", "mbarrier"};
     case K::load:
-      return "load";
+      return {"load", tx};
     case K::read:
-      return "read";
+      return {"read", nullptr};
     case K::write:
-      return "write";
+      return {"write", nullptr};
+    case K::atomic:
+      return {"atomic", "atomics"};
     case K::bar_sync:
-      return "bar_sync";
+      return {"bar_sync", named};
     case K::bar_arrive:
-      return "bar_arrive";
+      return {"bar_arrive", named};
+    case K::sync_all:
+      return {"sync_all", "named barriers of the whole CTA"};
     case K::cluster_arrive:
-      return "cluster_arrive";
+      return {"cluster_arrive", cluster};
     case K::cluster_wait:
-      return "cluster_wait";
+      return {"cluster_wait", cluster};
     case K::add:
-      return "add";
+      return {"add", flags};
     case K::set:
-      return "set";
+      return {"set", flags};
     case K::spin:
-      return "spin_ge";
+      return {"spin_ge", flags};
     case K::spin_eq:
-      return "spin_eq";
+      return {"spin_eq", flags};
     case K::acquire:
-      return "acquire";
+      return {"acquire", pool};
     case K::release:
-      return "release";
+      return {"release", pool};
+    case K::proxy_fence:
+      return {"proxy_fence", nullptr};
+    case K::wgmma:
+      return {"wgmma", wgmma};
+    case K::wgmma_commit:
+      return {"wgmma_commit", wgmma};
+    case K::wgmma_wait:
+      return {"wgmma_wait", wgmma};
+    case K::store:
+      return {"store", bulk};
+    case K::store_commit:
+      return {"store_commit", bulk};
+    case K::store_wait:
+      return {"store_wait_read", bulk};
+    case K::copy:
+      return {"copy", copies};
+    case K::copy_commit:
+      return {"copy_commit", copies};
+    case K::copy_wait:
+      return {"copy_wait", copies};
+    case K::copy_arrive:
+      return {"copy_arrive", "cp.async.mbarrier.arrive"};
+    case K::remote_store:
+      return {"remote_store", "st.async"};
+    case K::mma:
+      return {"mma", tensor};
+    case K::mma_commit:
+      return {"mma_commit", tensor};
+    case K::tensor_load:
+      return {"tensor_load", tensor};
+    case K::tensor_wait:
+      return {"tensor_wait", tensor};
+    case K::registers_dec:
+      return {"registers_dec", registers};
+    case K::registers_inc:
+      return {"registers_inc", registers};
   }
-  return "?";
+  return {"?", nullptr};
 }
+
+constexpr K last_kind = K::registers_inc;
 
 class Lowering {
  public:
@@ -56,33 +109,46 @@ class Lowering {
     t.kernel = sketch.base;
     t.warps = static_cast<uint32_t>(sketch.strands.size());
     t.cluster_ctas = sketch.cluster_ctas;
+    t.registers_per_thread = sketch.registers;
     for (size_t s = 0; s < sketch.strands.size(); ++s)
-      t.agents.push_back({sketch.ctas[s], static_cast<uint16_t>(s), "role " + std::to_string(s), 32});
+      t.agents.push_back(
+          {sketch.ctas[s], static_cast<uint16_t>(s), "role " + std::to_string(s), sketch.threads});
     for (size_t b = 0; b < sketch.counts.size(); ++b)
       t.barriers.push_back({sketch.barrier_ctas[b], 8 * b, "b" + std::to_string(b), sketch.counts[b]});
     for (uint32_t b = 0; b < sketch.buffers; ++b) {
       t.ranges.push_back({uint64_t{1024} * b, uint64_t{1024} * b + 64, 0, 1});
       t.footprints.push_back({Space::shared, b / sketch.buffers_per_cta, b, 1});
     }
+    for (uint32_t a = 0; a < sketch.accumulators; ++a) {
+      t.footprints.push_back({Space::tensor, 0, static_cast<uint32_t>(t.ranges.size()), 1});
+      t.ranges.push_back({uint64_t{128} * a, uint64_t{128} * a + 64, 0, 1});
+    }
     for (size_t i = 0; i < sketch.signals.size(); ++i)
       t.signals.push_back({"v" + std::to_string(i), sketch.signals[i]});
     for (size_t i = 0; i < sketch.pools.size(); ++i)
       t.pools.push_back({"p" + std::to_string(i), sketch.pools[i], false});
-    if (t.cluster_ctas > 1) t.cluster_barrier_count = t.warps;
+    if (t.cluster_ctas > 1 || sketch.exits_leave) t.cluster_barrier_count = t.warps;
   }
 
   Orchestration run() {
     program_.strands.resize(sketch_.strands.size());
+    const bool leaves = sketch_.cluster_ctas > 1 || sketch_.exits_leave;
     for (uint32_t s = 0; s < sketch_.strands.size(); ++s) {
+      queues_.clear();
+      registers_ = sketch_.registers;
       uint32_t at = 0;
       for (const SketchOp& op : sketch_.strands[s]) lower(s, ++at, op);
-      event(s, at + 1, EventKind::exit).count =
-          sketch_.cluster_ctas > 1 ? 1 : 0;  // leaves the cluster barrier (C5)
+      event(s, at + 1, EventKind::exit).count = leaves ? 1 : 0;  // leaves the barriers (C5, N8)
     }
     return std::move(program_);
   }
 
  private:
+  struct Queue {
+    uint32_t index = 0;
+    uint64_t committed = 0;
+  };
+
   uint32_t place(uint32_t s, uint32_t at) {
     const uint32_t line = 1000 * s + at;
     std::vector<Place>& places = program_.tables.places;
@@ -106,26 +172,81 @@ class Lowering {
     return program_.strands[s].events.back();
   }
 
-  void load(uint32_t s, uint32_t at, const SketchOp& o) {
+  Queue& queue(uint32_t s, QueueInfo::Kind kind) {
+    const auto [at, fresh] = queues_.try_emplace(kind);
+    if (!fresh) return at->second;
+    at->second.index = static_cast<uint32_t>(program_.tables.queues.size());
+    QueueInfo info;
+    info.kind = kind;
+    info.cta = sketch_.ctas[s];
+    info.warp = static_cast<uint16_t>(s);
+    program_.tables.queues.push_back(info);
+    return at->second;
+  }
+
+  /// Issue now; the given accesses, then the completion, when it lands.
+  void issue(uint32_t s, uint32_t at, AsyncOp op,
+             const std::vector<std::pair<uint32_t, bool>>& accesses,  // footprint, writes
+             uint32_t tag = 0) {
     const auto number = static_cast<uint32_t>(program_.tables.ops.size());
-    AsyncOp op;
-    op.kind = AsyncOp::Kind::bulk_load;
     op.issuer = AgentId{static_cast<uint16_t>(s)};
     op.place = place(s, at);
-    op.barrier = o.object;
-    op.bytes = o.bytes;
     program_.tables.ops.push_back(op);
     event(s, at, EventKind::async_issue, number);
-    Event write = make(s, at, EventKind::async_access, number, Event::write);
-    write.footprint = o.buffer;
-    write.generation = o.tag;
-    program_.operations.push_back({write, make(s, at, EventKind::async_complete, number, 0)});
+    std::vector<Event>& lands = program_.operations.emplace_back();
+    for (const auto& [footprint, writes] : accesses) {
+      lands.push_back(make(s, at, EventKind::async_access, number, writes ? Event::write : 0));
+      lands.back().footprint = footprint;
+      lands.back().generation = tag;
+    }
+    lands.push_back(make(s, at, EventKind::async_complete, number, 0));
+  }
+
+  static AsyncOp on_barrier(AsyncOp::Kind kind, const SketchOp& o) {
+    AsyncOp op;
+    op.kind = kind;
+    op.barrier = o.object;
+    op.bytes = o.bytes;
+    return op;
+  }
+  AsyncOp in_queue(AsyncOp::Kind kind, uint32_t s, QueueInfo::Kind queue_kind) {
+    const Queue& q = queue(s, queue_kind);
+    AsyncOp op;
+    op.kind = kind;
+    op.queue = q.index;
+    op.group = q.committed + 1;
+    return op;
+  }
+  void commit(uint32_t s, uint32_t at, QueueInfo::Kind kind) {
+    Queue& q = queue(s, kind);
+    event(s, at, EventKind::group_commit, q.index).generation = ++q.committed;
+  }
+  void wait_groups(uint32_t s, uint32_t at, QueueInfo::Kind kind, uint64_t open, uint8_t flags = 0) {
+    const Queue& q = queue(s, kind);
+    event(s, at, EventKind::group_wait, q.index, flags).generation =
+        q.committed > open ? q.committed - open : 0;
+  }
+
+  void named(uint32_t s, uint32_t at, const SketchOp& o, uint8_t flags, uint32_t count) {
+    const uint32_t object = 16u * sketch_.ctas[s] + o.object;
+    Event& e = event(s, at, EventKind::named_barrier_arrive, object, flags);
+    e.count = count;
+    e.bytes = sketch_.threads;
+    if ((flags & Event::waits) != 0) event(s, at, EventKind::named_barrier_pass, object);
+  }
+  uint32_t threads_of_cta(uint32_t cta) const {
+    return sketch_.threads * static_cast<uint32_t>(std::count(sketch_.ctas.begin(), sketch_.ctas.end(), cta));
   }
 
   void lower(uint32_t s, uint32_t at, const SketchOp& o) {
+    using Q = QueueInfo::Kind;
+    using A = AsyncOp::Kind;
     switch (o.kind) {
       case K::arrive:
-        event(s, at, EventKind::mbarrier_arrive, o.object, Event::release).count = o.count;
+      case K::drop:
+        event(s, at, EventKind::mbarrier_arrive, o.object,
+              o.kind == K::drop ? Event::release | Event::drops : Event::release)
+            .count = o.count;
         break;
       case K::arrive_tx: {
         Event& e = event(s, at, EventKind::mbarrier_arrive, o.object, Event::release | Event::expects_bytes);
@@ -140,24 +261,31 @@ class Lowering {
         event(s, at, EventKind::mbarrier_wait, o.object, Event::acquire).count = o.count;
         break;
       case K::load:
-        load(s, at, o);
+        issue(s, at, on_barrier(A::bulk_load, o), {{o.buffer, true}}, o.tag);
+        break;
+      case K::remote_store:
+        issue(s, at, on_barrier(A::remote_store, o), {{o.buffer, true}}, o.tag);
         break;
       case K::read:
-      case K::write: {
-        Event& e = event(s, at, EventKind::access, 0, o.kind == K::write ? Event::write : 0);
+      case K::write:
+      case K::atomic: {
+        Event& e = event(s, at, EventKind::access, 0,
+                         o.kind == K::atomic  ? Event::write | Event::atomic
+                         : o.kind == K::write ? Event::write
+                                              : 0);
         e.footprint = o.buffer;
         e.generation = o.tag;
         break;
       }
       case K::bar_sync:
-      case K::bar_arrive: {
-        const bool waits = o.kind == K::bar_sync;
-        Event& e = event(s, at, EventKind::named_barrier_arrive, o.object, waits ? Event::waits : 0);
-        e.count = o.count;
-        e.bytes = 32;
-        if (waits) event(s, at, EventKind::named_barrier_pass, o.object);
+        named(s, at, o, Event::waits, o.count);
         break;
-      }
+      case K::bar_arrive:
+        named(s, at, o, 0, o.count);
+        break;
+      case K::sync_all:
+        named(s, at, o, Event::waits | Event::whole_cta, threads_of_cta(sketch_.ctas[s]));
+        break;
       case K::cluster_arrive:
         event(s, at, EventKind::cluster_arrive, 0, Event::release).count = 1;
         break;
@@ -182,36 +310,78 @@ class Lowering {
       case K::release:
         event(s, at, EventKind::pool_release, o.object).count = o.count;
         break;
+      case K::proxy_fence:
+        event(s, at, EventKind::fence_proxy_async, 0, Event::shared_space | Event::global_space);
+        break;
+      case K::wgmma:
+        issue(s, at, in_queue(A::wgmma, s, Q::wgmma), {{o.buffer, false}}, o.tag);
+        break;
+      case K::wgmma_commit:
+        commit(s, at, Q::wgmma);
+        break;
+      case K::wgmma_wait:
+        wait_groups(s, at, Q::wgmma, o.count);
+        break;
+      case K::store:
+        issue(s, at, in_queue(A::bulk_store, s, Q::bulk), {{o.buffer, false}}, o.tag);
+        break;
+      case K::store_commit:
+        commit(s, at, Q::bulk);
+        break;
+      case K::store_wait:
+        wait_groups(s, at, Q::bulk, o.count, Event::read_only);
+        break;
+      case K::copy:
+        issue(s, at, in_queue(A::cp_async, s, Q::cp_async), {{o.buffer, true}}, o.tag);
+        break;
+      case K::copy_commit:
+        commit(s, at, Q::cp_async);
+        break;
+      case K::copy_wait:
+        wait_groups(s, at, Q::cp_async, o.count);
+        break;
+      case K::copy_arrive: {
+        AsyncOp op = in_queue(A::cp_async, s, Q::cp_async);
+        op.barrier = o.object;
+        op.bytes = o.count;  // MB20: 1 raises pending when it is executed
+        issue(s, at, op, {});
+        break;
+      }
+      case K::mma:
+        issue(s, at, in_queue(A::tensor_mma, s, Q::tensor),
+              {{o.buffer, false}, {sketch_.buffers + o.count, true}});
+        break;
+      case K::mma_commit: {
+        AsyncOp op = in_queue(A::tensor_commit, s, Q::tensor);
+        op.barrier = o.object;
+        issue(s, at, op, {});
+        break;
+      }
+      case K::tensor_load: {
+        const AsyncOp op = in_queue(A::tensor_load, s, Q::tensor_load);
+        ++queue(s, Q::tensor_load).committed;  // TC17: each is a group of its own
+        issue(s, at, op, {{sketch_.buffers + o.count, false}});
+        break;
+      }
+      case K::tensor_wait:
+        wait_groups(s, at, Q::tensor_load, 0);
+        break;
+      case K::registers_dec:
+      case K::registers_inc: {
+        Event& e = event(
+            s, at, o.kind == K::registers_dec ? EventKind::registers_release : EventKind::registers_acquire);
+        e.count = o.count;
+        e.bytes = registers_;
+        registers_ = o.count;
+        break;
+      }
     }
   }
 
   const Sketch& sketch_;
   Orchestration program_;
-};
-
-/// Adds operations to a sketch.
-struct Writer {
-  Sketch sketch;
-
-  uint32_t strand(uint16_t cta = 0) {
-    sketch.strands.emplace_back();
-    sketch.ctas.push_back(cta);
-    return static_cast<uint32_t>(sketch.strands.size() - 1);
-  }
-  uint32_t barrier(uint32_t count, uint16_t cta = 0) {
-    sketch.counts.push_back(count);
-    sketch.barrier_ctas.push_back(cta);
-    return static_cast<uint32_t>(sketch.counts.size() - 1);
-  }
-  void add(uint32_t s, SketchOp op) { sketch.strands[s].push_back(op); }
-  void wait(uint32_t s, uint32_t b, uint32_t parity) { add(s, {K::wait, b, parity & 1}); }
-  void arrive(uint32_t s, uint32_t b) { add(s, {K::arrive, b, 1}); }
-  void arrive_tx(uint32_t s, uint32_t b, uint64_t bytes) { add(s, {K::arrive_tx, b, 1, 0, bytes}); }
-  void load(uint32_t s, uint32_t buffer, uint32_t b, uint64_t bytes, uint32_t tag = 0) {
-    add(s, {K::load, b, 1, buffer, bytes, tag});
-  }
-  void read(uint32_t s, uint32_t buffer, uint32_t tag = 0) { add(s, {K::read, 0, 1, buffer, 0, tag}); }
-  void write(uint32_t s, uint32_t buffer) { add(s, {K::write, 0, 1, buffer}); }
+  std::map<QueueInfo::Kind, Queue> queues_;  ///< of the strand under way
+  uint32_t registers_ = 0;                   ///< that it owns
 };
 
 }  // namespace
@@ -222,7 +392,7 @@ std::string Sketch::text() const {
   for (size_t s = 0; s < strands.size(); ++s) {
     out += "\nstrand " + std::to_string(s) + " @" + std::to_string(ctas[s]) + ":";
     for (const SketchOp& o : strands[s])
-      out += std::string(" ") + word(o.kind) + "(" + std::to_string(o.object) + "," +
+      out += std::string(" ") + word(o.kind).name + "(" + std::to_string(o.object) + "," +
              std::to_string(o.count) + ",x" + std::to_string(o.buffer) + "," + std::to_string(o.bytes) +
              (o.tag ? "#" + std::to_string(o.tag - 1) : "") + ")";
   }
@@ -231,294 +401,23 @@ std::string Sketch::text() const {
 
 Orchestration lower(const Sketch& sketch) { return Lowering(sketch).run(); }
 
-Sketch ring_sketch(uint32_t stages, uint32_t consumers, uint32_t trips, bool tags) {
-  Writer w;
-  w.sketch.base = "ring";
-  w.sketch.buffers = stages;
-  for (uint32_t s = 0; s < stages; ++s) w.barrier(1);
-  for (uint32_t s = 0; s < stages; ++s) w.barrier(consumers);
-  const uint32_t producer = w.strand();
-  for (uint32_t i = 0; i < trips; ++i) {
-    const uint32_t s = i % stages, q = i / stages % 2;
-    w.wait(producer, stages + s, 1 - q);
-    w.arrive_tx(producer, s, 1);
-    w.load(producer, s, s, 1, tags ? i + 1 : 0);
-  }
-  for (uint32_t c = 0; c < consumers; ++c) {
-    const uint32_t me = w.strand();
-    for (uint32_t i = 0; i < trips; ++i) {
-      const uint32_t s = i % stages, q = i / stages % 2;
-      w.wait(me, s, q);
-      w.read(me, s, tags ? i + 1 : 0);
-      w.arrive(me, stages + s);
+std::vector<std::string> mechanisms(const Sketch& sketch) {
+  std::set<std::string> all;
+  for (size_t s = 0; s < sketch.strands.size(); ++s)
+    for (const SketchOp& o : sketch.strands[s]) {
+      if (const char* name = word(o.kind).mechanism) all.insert(name);
+      const bool arrives = o.kind == K::arrive || o.kind == K::arrive_tx || o.kind == K::drop;
+      if (arrives && sketch.barrier_ctas[o.object] != sketch.ctas[s]) all.insert("remote arrivals");
+      if (o.kind == K::load && sketch.barrier_ctas[o.object] != sketch.ctas[s]) all.insert("multicast");
     }
-  }
-  return w.sketch;
+  return {all.begin(), all.end()};
 }
 
-Sketch attention_sketch(uint32_t stages, uint32_t groups, uint32_t trips, uint32_t tiles) {
-  Writer w;
-  w.sketch.base = "attention";
-  // Buffers: K stages, V stages, one Q a group, one O a group.
-  w.sketch.buffers = 2 * stages + 2 * groups;
-  std::vector<uint32_t> full[2], empty[2], q_full, q_empty, order;
-  for (uint32_t kv = 0; kv < 2; ++kv)
-    for (uint32_t s = 0; s < stages; ++s) {
-      full[kv].push_back(w.barrier(1));
-      empty[kv].push_back(w.barrier(groups));
-    }
-  for (uint32_t g = 0; g < groups; ++g) {
-    q_full.push_back(w.barrier(1));
-    q_empty.push_back(w.barrier(1));
-    if (groups > 1) order.push_back(w.barrier(1));
-  }
-  const uint32_t producer = w.strand();
-  const auto load = [&](uint32_t buffer, uint32_t f, uint32_t e, uint32_t use) {
-    w.wait(producer, e, 1 - use % 2);
-    w.arrive_tx(producer, f, 1);
-    w.load(producer, buffer, f, 1);
-  };
-  for (uint32_t t = 0; t < tiles; ++t) {
-    for (uint32_t g = 0; g < groups; ++g) load(2 * stages + g, q_full[g], q_empty[g], t);
-    for (uint32_t i = 0; i < trips; ++i) {
-      const uint32_t n = t * trips + i, s = n % stages;
-      for (uint32_t kv = 0; kv < 2; ++kv) load(kv * stages + s, full[kv][s], empty[kv][s], n / stages);
-    }
-  }
-  for (uint32_t g = 0; g < groups; ++g) {
-    const uint32_t me = w.strand();
-    for (uint32_t t = 0; t < tiles; ++t) {
-      w.wait(me, q_full[g], t % 2);
-      for (uint32_t i = 0; i < trips; ++i) {
-        const uint32_t n = t * trips + i, s = n % stages, q = n / stages % 2;
-        w.wait(me, full[0][s], q);
-        if (groups > 1 && !(g == 0 && n == 0)) w.wait(me, order[g], g == 0 ? (n - 1) % 2 : n % 2);
-        w.read(me, 2 * stages + g);
-        w.read(me, s);
-        w.arrive(me, empty[0][s]);
-        if (groups > 1) w.arrive(me, order[(g + 1) % groups]);
-        w.wait(me, full[1][s], q);
-        w.read(me, stages + s);
-        w.arrive(me, empty[1][s]);
-      }
-      w.arrive(me, q_empty[g]);
-      w.write(me, 2 * stages + groups + g);
-    }
-  }
-  return w.sketch;
-}
-
-Sketch cluster_sketch(uint32_t stages, uint32_t ctas, uint32_t trips) {
-  Writer w;
-  w.sketch.base = "cluster";
-  w.sketch.cluster_ctas = ctas;
-  w.sketch.buffers_per_cta = stages * ctas;
-  w.sketch.buffers = ctas * w.sketch.buffers_per_cta;  // CTA, stage, part
-  std::vector<uint32_t> full, empty;                   // by CTA, stage
-  for (uint32_t c = 0; c < ctas; ++c)
-    for (uint32_t s = 0; s < stages; ++s) {
-      full.push_back(w.barrier(1, static_cast<uint16_t>(c)));
-      empty.push_back(w.barrier(ctas, static_cast<uint16_t>(c)));
-    }
-  for (uint32_t c = 0; c < ctas; ++c) {
-    const uint32_t producer = w.strand(static_cast<uint16_t>(c)),
-                   consumer = w.strand(static_cast<uint16_t>(c));
-    for (uint32_t i = 0; i < trips; ++i) {
-      const uint32_t s = i % stages, q = i / stages % 2, own = c * stages + s;
-      w.wait(producer, empty[own], 1 - q);
-      w.arrive_tx(producer, full[own], ctas);
-      for (uint32_t d = 0; d < ctas; ++d)
-        w.load(producer, (d * stages + s) * ctas + c, full[d * stages + s], 1);
-      w.wait(consumer, full[own], q);
-      for (uint32_t part = 0; part < ctas; ++part) w.read(consumer, own * ctas + part);
-      for (uint32_t d = 0; d < ctas; ++d) w.arrive(consumer, empty[d * stages + s]);
-    }
-    for (const uint32_t me : {producer, consumer}) {  // nobody ends while its peer may still touch it
-      w.add(me, {K::cluster_arrive});
-      w.add(me, {K::cluster_wait});
-    }
-  }
-  return w.sketch;
-}
-
-Sketch ping_pong_sketch(uint32_t trips) {
-  Writer w;
-  w.sketch.base = "ping-pong";
-  w.sketch.buffers = 1;
-  const uint32_t a = w.strand(), b = w.strand();
-  for (uint32_t i = 0; i < trips; ++i) {
-    w.add(a, {K::bar_sync, 1, 64});
-    w.write(a, 0);
-    w.add(a, {K::bar_arrive, 2, 64});
-    if (i == 0) w.add(b, {K::bar_arrive, 1, 64});
-    w.add(b, {K::bar_sync, 2, 64});
-    w.read(b, 0);
-    if (i + 1 < trips) w.add(b, {K::bar_arrive, 1, 64});
-  }
-  return w.sketch;
-}
-
-Sketch flags_sketch(uint32_t producers, uint32_t trips, bool equal) {
-  Writer w;
-  w.sketch.base = "flags";
-  w.sketch.buffers = producers;
-  w.sketch.signals = {0, 0};  // ready, taken
-  for (uint32_t p = 0; p < producers; ++p) {
-    const uint32_t me = w.strand();
-    for (uint32_t i = 0; i < trips; ++i) {
-      if (i > 0) w.add(me, {K::spin, 1, 0, 0, i});
-      w.write(me, p);
-      w.add(me, {K::add, 0, 0, 0, 1});
-    }
-  }
-  const uint32_t consumer = w.strand();
-  for (uint32_t i = 0; i < trips; ++i) {
-    w.add(consumer, {equal ? K::spin_eq : K::spin, 0, 0, 0, uint64_t{producers} * (i + 1)});
-    for (uint32_t p = 0; p < producers; ++p) w.read(consumer, p);
-    w.add(consumer, {K::set, 1, 0, 0, i + 1});
-  }
-  return w.sketch;
-}
-
-Sketch pool_sketch(uint32_t users, uint32_t units, uint32_t trips) {
-  Writer w;
-  w.sketch.base = "pool";
-  w.sketch.buffers = users;
-  w.sketch.pools = {units};
-  for (uint32_t u = 0; u < users; ++u) {
-    const uint32_t me = w.strand();
-    for (uint32_t i = 0; i < trips; ++i) {
-      w.add(me, {K::acquire, 0, 1});
-      w.write(me, u);  // a pool orders no memory
-      w.add(me, {K::release, 0, 1});
-    }
-  }
-  return w.sketch;
-}
-
-namespace {
-
-uint32_t below(Random& random, size_t n) { return static_cast<uint32_t>(random() % n); }
-
-Sketch base_sketch(Random& random) {
-  switch (below(random, 8)) {
-    case 0:
-      return ring_sketch(1 + below(random, 3), 1 + below(random, 2), 2 + below(random, 4), below(random, 2));
-    case 1:
-      return ring_sketch(1 + below(random, 2), 1 + below(random, 3), 3 + below(random, 3), false);
-    case 2:
-      return attention_sketch(1 + below(random, 2), 1, 2, 1 + below(random, 2));
-    case 3:
-      return attention_sketch(1, 2, 1 + below(random, 2), 1);
-    case 4:
-      return cluster_sketch(1 + below(random, 2), 2, 1 + below(random, 2));
-    case 5:
-      return ping_pong_sketch(1 + below(random, 3));
-    case 6:
-      return flags_sketch(1 + below(random, 2), 1 + below(random, 3), below(random, 2));
-    default:
-      return pool_sketch(2 + below(random, 2), 1 + below(random, 2), 1 + below(random, 2));
-  }
-}
-
-void retarget(Sketch& s, SketchOp& o, Random& random) {
-  switch (o.kind) {
-    case K::arrive:
-    case K::arrive_tx:
-    case K::expect:
-    case K::wait:
-    case K::load:
-      o.object = below(random, s.counts.size());
-      break;
-    case K::bar_sync:
-    case K::bar_arrive:
-      o.object = 1 + below(random, 2);
-      break;
-    case K::add:
-    case K::set:
-    case K::spin:
-    case K::spin_eq:
-      o.object = below(random, s.signals.size());
-      break;
-    case K::read:
-    case K::write:
-    case K::cluster_arrive:
-    case K::cluster_wait:
-    case K::acquire:
-    case K::release:
-      break;
-  }
-}
-
-void retune(SketchOp& o, Random& random) {  // another parity, count, number of bytes or value
-  switch (o.kind) {
-    case K::wait:
-      o.count ^= 1;
-      break;
-    case K::arrive:
-    case K::acquire:
-    case K::release:
-      o.count = 1 + below(random, 2);
-      break;
-    case K::arrive_tx:
-    case K::expect:
-    case K::load:
-    case K::add:
-      o.bytes = 1 + below(random, 2);
-      break;
-    case K::set:
-    case K::spin:
-    case K::spin_eq:
-      o.bytes = below(random, 4);
-      break;
-    case K::bar_sync:
-    case K::bar_arrive:
-      o.count = 32 * (1 + below(random, 3));
-      break;
-    case K::read:
-    case K::write:
-    case K::cluster_arrive:
-    case K::cluster_wait:
-      break;
-  }
-}
-
-void mutate(Sketch& s, Random& random) {
-  std::vector<SketchOp>& ops = s.strands[below(random, s.strands.size())];
-  if (ops.empty()) return;
-  const uint32_t at = below(random, ops.size());
-  switch (below(random, 7)) {
-    case 0:
-      ops.erase(ops.begin() + at);
-      break;
-    case 1:
-      ops.insert(ops.begin() + at, SketchOp(ops[below(random, ops.size())]));
-      break;
-    case 2:
-      if (at + 1 < ops.size()) std::swap(ops[at], ops[at + 1]);
-      break;
-    case 3:
-      retune(ops[at], random);
-      break;
-    case 4:
-      if (!s.counts.empty()) s.counts[below(random, s.counts.size())] = 1 + below(random, 3);
-      break;
-    case 5:
-      retarget(s, ops[at], random);
-      break;
-    case 6:
-      ops[at].buffer = below(random, s.buffers);
-      break;
-  }
-}
-
-}  // namespace
-
-Sketch random_sketch(Random& random) {
-  Sketch s = base_sketch(random);
-  const uint32_t mutations = below(random, 4);
-  for (uint32_t m = 0; m < mutations; ++m) mutate(s, random);
-  return s;
+std::vector<std::string> all_mechanisms() {
+  std::set<std::string> all = {"remote arrivals", "multicast"};
+  for (int k = 0; k <= static_cast<int>(last_kind); ++k)
+    if (const char* name = word(static_cast<K>(k)).mechanism) all.insert(name);
+  return {all.begin(), all.end()};
 }
 
 }  // namespace turnstile::test
