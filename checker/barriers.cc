@@ -54,6 +54,7 @@ void Barriers::init(const Event& e) {
   s.open = s.last = s.before_last = {};
   s.expects.clear();
   s.passed.clear();
+  s.announced = 0;
   s.exists = true;
   s.init = run_.here(e.agent.v);
   s.init_event = run_.now;
@@ -159,6 +160,14 @@ bool Barriers::publishes(const Event& e) {
   return run_.policies.remote_scope == Policies::Scope::practice;
 }
 
+// MB17 in every order: nobody knows that bytes of the open generation have landed (PF15), so all of its
+// expects can come before all of its landings, and the transaction count reaches their sum.
+Mbarrier::Outcome Barriers::announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome) {
+  s.announced += bytes;
+  const bool fits = s.announced <= static_cast<uint64_t>(Mbarrier::max_tx);
+  return fits || !broken_rule(outcome).empty() ? outcome : Mbarrier::Outcome::tx_overflow;
+}
+
 void Barriers::arrive(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   uint32_t* knowledge = run_.strands.all(strand);
@@ -171,7 +180,7 @@ void Barriers::arrive(const Event& e) {
   for (Expected& x : s.expects) x.covered |= knows(knowledge, x.epoch);
   const bool announces = e.has(Event::expects_bytes) && e.bytes > 0;  // K5: zero bytes are no contribution
   settle(b,
-         announces             ? s.machine.arrive_expect_tx(e.bytes, e.has(Event::drops))
+         announces ? announced(s, e.bytes, s.machine.arrive_expect_tx(e.bytes, e.has(Event::drops)))
          : e.has(Event::drops) ? s.machine.arrive_drop(e.count)
                                : s.machine.arrive(e.count),
          run_.now);
@@ -186,7 +195,7 @@ void Barriers::expect(const Event& e) {
   contribute(b, knowledge, false, run_.now);
   s.open.strands.push_back(run_.here(strand));
   s.expects.push_back({run_.here(strand), run_.now, false});
-  settle(b, s.machine.expect_tx(e.bytes), run_.now);
+  settle(b, announced(s, e.bytes, s.machine.expect_tx(e.bytes)), run_.now);
   run_.tick(strand);
 }
 
@@ -257,6 +266,7 @@ void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {
   s.open.async = false;
   s.expects.clear();
   s.passed.clear();
+  s.announced = 0;
   s.last_completion = event;
   ++run_.seen.phases;
 }

@@ -72,6 +72,7 @@ class Barriers {
     std::vector<Expected> expects;
     std::vector<Passed> passed;
     uint64_t bytes_generation = 0;
+    uint64_t announced = 0;  ///< bytes expected in the open generation
   };
 
   bool usable(uint32_t b, const uint32_t* knowledge, AgentId user, size_t event);
@@ -80,6 +81,7 @@ class Barriers {
   void check_slot(const Event& e);
   bool completion_known(uint32_t* causal, uint32_t b, uint64_t generation);
   void contribute(uint32_t b, uint32_t* knowledge, bool publishes, size_t event);
+  static Mbarrier::Outcome announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome);
   void settle(uint32_t b, Mbarrier::Outcome outcome, size_t event);
   void report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t event);
 

@@ -241,7 +241,7 @@ Diagnostic refused(const Story& story, const Breach& breach) {
     d.message = barrier + " is used after mbarrier.inval";
     d.help = "invalidate it only after its last use is ordered before";
   } else if (breach.rule == "MB17") {
-    d.message = "more than 2^20-1 bytes are pending on " + barrier;
+    d.message = "more than 2^20-1 bytes can be pending on " + barrier;
     d.help = "track fewer bytes in one phase (MB5)";
   } else if (breach.rule == "MB20") {
     d.message = "more than 2^20-1 arrivals are pending on " + barrier;
