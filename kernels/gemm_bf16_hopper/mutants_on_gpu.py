@@ -6,14 +6,13 @@ mutants_on_gpu.py TURNSTILE RUNNER OUT.json    on a machine with a Hopper GPU; R
 
 Each mutant runs --runs times in processes of its own under a watchdog, at each of four lengths of K (256 x 512 output, two
 CTAs), and its bits are compared with those of the kernel without a fault. What is seen is evidence that a fault is real;
-right bits are no evidence that there is none. Also compares GPU and simulator at sizes that are too large to commit."""
+right bits are no evidence that there is none."""
 import argparse, json, pathlib, subprocess, sys, tempfile, time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 LAUNCH = FOLDER / "gemm.toml"
 SHAPE = ["--case", "m128_n256_k64_normal", "--set", "M=256", "--set", "N=512", "--set", "sms=2", "--fill", "normal"]
 LENGTHS = [0, 64, 320, 2048]
-LARGE = [(1024, 1024, 1024), (4096, 2048, 1000)]
 
 
 def run(command, seconds):
@@ -72,18 +71,9 @@ def main():
                 seen = "right bits" if digest == right[k] else "wrong bits"
             line = {"mutant": ptx.stem, "k": k, "seen": seen}
             if seen in ("error", "hang"):
-                line["said"] = said.splitlines()[:4]
+                line["said"] = next((l.strip(" =") for l in said.splitlines() if "=" in l), said)
             lines.append(line)
             print(line, flush=True)
-    for m, n, k in LARGE:
-        for family in ("normal", "wide", "special"):
-            if time.monotonic() - started > options.limit:
-                lines.append({"crossval": [m, n, k], "family": family, "exit": None, "said": ["not run"]})
-                continue
-            code, said = run([options.turnstile, "golden", "crossval", str(LAUNCH), "--case", "m128_n256_k64_normal", "--set", f"M={m}", "--set", f"N={n}",
-                              "--set", f"K={k}", "--fill", family, "--gpu-runner", options.runner], 120)
-            lines.append({"crossval": [m, n, k], "family": family, "exit": code, "said": said.splitlines()[-4:]})
-            print(lines[-1], flush=True)
     code, info = run([options.runner, "--info"], 60)
     out = pathlib.Path(options.out)
     beside = out.with_suffix(".partial")
