@@ -58,6 +58,7 @@ void count(const Trace& trace, const Observations& seen, Report& report) {
   report.phases = seen.phases;
   std::set<uint16_t> agents;
   for (const Event& e : trace.events) agents.insert(e.agent.v);
+  for (const Blocked& b : trace.blocked) agents.insert(b.agent.v);  // some at their first operation
   report.agents = static_cast<uint32_t>(agents.size());
 }
 

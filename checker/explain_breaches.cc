@@ -34,6 +34,12 @@ Refill refill_of(const Story& story, uint32_t barrier, uint64_t generation) {
 
 namespace {
 
+/// tcgen05.commit and cp.async.mbarrier.arrive: their operation brings an arrival, not bytes.
+bool arrives_later(const Story& story, const Event& e) {
+  const AsyncOp::Kind kind = story.trace.ops[e.object].kind;
+  return kind == AsyncOp::Kind::tensor_commit || kind == AsyncOp::Kind::cp_async;
+}
+
 using BreachKind = Breach::Kind;
 
 std::string list_of(const std::vector<std::string>& items) {
@@ -58,9 +64,11 @@ Diagnostic lapped(const Story& story, const Breach& breach) {
   const bool bytes = story.event(breach.completion).kind == EventKind::async_complete;
   const uint32_t completing = bytes ? story.trace.ops[story.event(breach.completion).object].place
                                     : story.event(breach.completion).place;
-  d.sides.push_back(
-      story.names.note(completing, (bytes ? "the bytes of this copy complete " : "this completes ") +
-                                       Names::phase(phase) + " of " + barrier));
+  d.sides.push_back(story.names.note(completing, (!bytes ? "this completes "
+                                                  : arrives_later(story, story.event(breach.completion))
+                                                      ? "the arrival of this commit completes "
+                                                      : "the bytes of this copy complete ") +
+                                                     Names::phase(phase) + " of " + barrier));
   const Refill refill = refill_of(story, breach.object, phase);
   std::vector<std::string> releasers;
   for (size_t release : refill.releases) releasers.push_back(story.names.warp_number(story.warp(release)));
@@ -177,7 +185,7 @@ Diagnostic foreign_arrival(const Story& story, const Breach& breach) {
   d.finding_class = FindingClass::barrier_protocol;
   d.rule = breach.named ? "EXT1" : "ALG-D3";
   d.message =
-      (copy ? "the bytes of this copy"
+      (copy ? (arrives_later(story, e) ? "the arrival of this commit" : "the bytes of this copy")
             : (e.kind == EventKind::mbarrier_expect_tx ? "the expect of " : "the arrival of ") + who) +
       " can be counted in " + previous + " of " + barrier;
   d.where = story.names.position(e.place);

@@ -108,8 +108,9 @@ std::optional<uint32_t> AgentRun::barrier(const Ref& ref) {
   const std::optional<int64_t> index = text_->evaluator_.number(*ref.index, scope_);
   if (!index) return std::nullopt;
   if (*index >= 0 && *index < *r->extent) return r->first + static_cast<uint32_t>(*index);
-  problems_->fail(ref.at, fmt::format("'{}' has {} barriers; there is no '{}[{}]'", ref.name, *r->extent,
-                                      ref.name, *index));
+  problems_->fail(ref.at,
+                  fmt::format("'{}' has {} barriers; there is no '{}[{}]'{}", ref.name, *r->extent, ref.name,
+                              *index, *index < 0 ? "" : fmt::format("; as a ring: [.. % {}]", *r->extent)));
   return std::nullopt;
 }
 

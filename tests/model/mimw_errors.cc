@@ -129,7 +129,9 @@ TEST_CASE("arithmetic: nothing wraps, nothing divides by zero") {
 
 TEST_CASE("indices outside of what is declared") {
   CHECK(mimw_error("mbar b[2]:1\nagent P\n  for i < 3\n    arrive b[i]\n") ==
-        "t.mimw:4:12: 'b' has 2 barriers; there is no 'b[2]'");
+        "t.mimw:4:12: 'b' has 2 barriers; there is no 'b[2]'; as a ring: [.. % 2]");
+  CHECK(mimw_error("mbar b[2]:1\nagent P\n  arrive b[0-1]\n") ==
+        "t.mimw:3:10: 'b' has 2 barriers; there is no 'b[-1]'");
   CHECK(mimw_error("mbar b[2]:1\nagent P\n  arrive b\n") ==
         "t.mimw:3:10: 'b' is an array of 2 barriers; expected an index");
   CHECK(mimw_error("let work=[1,0]\nagent P\n  if work[2]\n    nop\n") ==
