@@ -40,7 +40,7 @@ bool number(const std::string& text, Number& out) {
 Result<Input> input_of(const Witness& witness, const std::string& file) {
   Input input;
   for (const auto& [key, value] : witness.input) {
-    const auto bad = [&] {
+    const auto bad = [&file, &key = key, &value = value] {
       return fail(file, 0, 0, fmt::format("'input {} {}' is not understood", key, value));
     };
     if (key == "launch") {
