@@ -107,9 +107,13 @@ Sketch registers_sketch(uint32_t takers, bool both_fit);
 /// __syncthreads while warps end (N8).
 Sketch whole_cta_sketch(uint32_t warps, uint32_t trips, bool early_end);
 
+/// One after the other, strand by strand, in one CTA: a strand goes on with the second when it is through
+/// with the first. Named barriers keep their ids.
+Sketch in_sequence(Sketch first, const Sketch& second);
+
 using Random = std::mt19937_64;
 
-/// A base kernel, chosen uniformly, with 0 to 3 mutations (algorithms.md section 10).
+/// A base kernel, or two in sequence, chosen uniformly, with 0 to 3 mutations (algorithms.md section 10).
 Sketch random_sketch(Random& random);
 
 /// Mechanisms that some operation of a program uses, for counting: "mbarrier with bytes", "wgmma groups", ..

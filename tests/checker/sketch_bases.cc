@@ -377,4 +377,50 @@ Sketch whole_cta_sketch(uint32_t warps, uint32_t trips, bool early_end) {
   return w.sketch;
 }
 
+Sketch in_sequence(Sketch first, const Sketch& second) {
+  const auto barriers = static_cast<uint32_t>(first.counts.size());
+  const auto signals = static_cast<uint32_t>(first.signals.size());
+  const auto pools = static_cast<uint32_t>(first.pools.size());
+  first.base += ", then " + second.base;
+  first.counts.insert(first.counts.end(), second.counts.begin(), second.counts.end());
+  first.barrier_ctas.insert(first.barrier_ctas.end(), second.barrier_ctas.begin(), second.barrier_ctas.end());
+  first.signals.insert(first.signals.end(), second.signals.begin(), second.signals.end());
+  first.pools.insert(first.pools.end(), second.pools.begin(), second.pools.end());
+  while (first.strands.size() < second.strands.size()) {
+    first.strands.emplace_back();
+    first.ctas.push_back(0);
+  }
+  for (size_t s = 0; s < second.strands.size(); ++s)
+    for (SketchOp o : second.strands[s]) {
+      o.buffer += first.buffers;
+      switch (o.kind) {
+        case K::bar_sync:
+        case K::bar_arrive:
+        case K::sync_all:
+          break;
+        case K::add:
+        case K::set:
+        case K::spin:
+        case K::spin_eq:
+          o.object += signals;
+          break;
+        case K::acquire:
+        case K::release:
+          o.object += pools;
+          break;
+        case K::mma:
+        case K::tensor_load:
+          o.count += first.accumulators;
+          break;
+        default:
+          o.object += barriers;  // or it has none
+          break;
+      }
+      first.strands[s].push_back(o);
+    }
+  first.buffers += second.buffers;
+  first.accumulators += second.accumulators;
+  return first;
+}
+
 }  // namespace turnstile::test

@@ -10,8 +10,30 @@ using K = SketchOp::Kind;
 
 uint32_t below(Random& random, size_t n) { return static_cast<uint32_t>(random() % n); }
 
+/// Small, and in one CTA of warps.
+Sketch part_sketch(Random& random) {
+  switch (below(random, 8)) {
+    case 0:
+      return ring_sketch(1, 1, 1 + below(random, 2), true);
+    case 1:
+      return ping_pong_sketch(1 + below(random, 2));
+    case 2:
+      return flags_sketch(1, 1 + below(random, 2), false);
+    case 3:
+      return wgmma_sketch(1, 1 + below(random, 2), 0);
+    case 4:
+      return store_sketch(1, 1 + below(random, 2));
+    case 5:
+      return copy_sketch(1, 1 + below(random, 2), static_cast<CopySignal>(below(random, 3)));
+    case 6:
+      return tensor_sketch(1, 1, 1 + below(random, 2), 1);
+    default:
+      return expect_sketch(1, 1 + below(random, 2));
+  }
+}
+
 Sketch base_sketch(Random& random) {
-  switch (below(random, 17)) {
+  switch (below(random, 19)) {
     case 0:
       return ring_sketch(1 + below(random, 3), 1 + below(random, 2), 2 + below(random, 4), below(random, 2));
     case 1:
@@ -46,6 +68,11 @@ Sketch base_sketch(Random& random) {
     case 14:
       return tensor_sketch(1 + below(random, 2), 1 + below(random, 2), 1 + below(random, 2),
                            1 + below(random, 2));
+    case 17:
+    case 18: {
+      const Sketch first = part_sketch(random);
+      return in_sequence(first, part_sketch(random));
+    }
     case 15:
       return registers_sketch(1 + below(random, 2), below(random, 2));
     default:
