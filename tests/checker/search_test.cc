@@ -215,6 +215,30 @@ TEST_CASE("an arrival of cp.async can lap a wait: no step hides it by going alon
   CHECK(has(explore(program), Kind::hang));
 }
 
+// Landed, arrived, then expected: were the expect no completion, the waiter would hang on that schedule.
+TEST_CASE("an expect_tx that brings the bytes to zero completes the phase (Q19, probe P15)") {
+  Sketch s;
+  s.base = "late expect";
+  s.counts = {1};
+  s.barrier_ctas = {0};
+  s.buffers = 1;
+  s.ctas = {0, 0};
+  s.strands = {{{SketchOp::Kind::load, 0, 1, 0, 1},
+                {SketchOp::Kind::arrive, 0, 1},
+                {SketchOp::Kind::expect, 0, 1, 0, 1}},
+               {{SketchOp::Kind::wait, 0, 0}}};
+  const Orchestration program = lower(s);
+  const auto truth = explore_naively(program, 1'000);
+  REQUIRE(truth);
+  CHECK(!truth->hang);
+  SearchOptions all;
+  all.reduce = false;
+  all.all_kinds = true;
+  CHECK(!has(explore(program, all), Kind::hang));
+  const Decision d = decided(s);  // that the phase can complete before its bytes is a finding all the same
+  CHECK(d.report.verdict == Verdict::finding);
+}
+
 // Seed 1216 of an earlier set: what comes after two counts on one id (NX1) counts like any other schedule.
 TEST_CASE("two thread counts on one named barrier: refused, and who waits with the second one hangs") {
   Sketch s = ping_pong_sketch(2);
