@@ -10,15 +10,24 @@
 
 namespace turnstile::checker {
 
-Barriers::Barriers(RunState& run)
+Barriers::Barriers(RunState& run, Fences& fences)
     : run_(run),
+      fences_(fences),
       states_(run.trace.barriers.size()),
       arriving_(run.lanes, run.views, states_.size()),
       done_(run.lanes, run.views, states_.size()),
-      keeps_near_(run.policies.remote_scope == Policies::Scope::strict && run.several_ctas()) {
+      keeps_near_(run.views.any_scope != Views::none) {
   if (keeps_near_) {
     arriving_near_ = KnowledgeTable(run.lanes, run.views, states_.size());
     done_near_ = arriving_near_;
+    complete_.assign(run.lanes.width, 0);
+    std::fill(complete_.begin() + run.lanes.first_barrier, complete_.begin() + run.lanes.first_named, ~0u);
+    for (uint32_t q = 0; q < run.trace.queues.size(); ++q) {
+      const QueueInfo::Kind kind = run.trace.queues[q].kind;
+      if (kind == QueueInfo::Kind::cp_async || kind == QueueInfo::Kind::lds_read) continue;  // generic (CA1)
+      complete_[run.lanes.all_done(q)] = ~0u;
+      if (kind != QueueInfo::Kind::tensor) complete_[run.lanes.read_done(q)] = ~0u;  // TC20: issued, not done
+    }
   }
   for (uint32_t b = 0; b < states_.size(); ++b)
     if (const uint32_t count = run.trace.barriers[b].initial_count; count != 0) {
@@ -141,23 +150,69 @@ bool Barriers::completion_known(uint32_t* causal, uint32_t b, uint64_t generatio
   return true;
 }
 
-void Barriers::contribute(uint32_t b, uint32_t* knowledge, bool publishes, size_t event) {
+void Barriers::contribute(uint32_t b, uint32_t* knowledge, size_t event) {
   const uint64_t generation = states_[b].machine.generation();
   if (!completion_known(knowledge, b, generation))
     report(Breach::Kind::foreign_arrival, b, generation, event);  // D3
-  run_.publish(arriving_.all(b), knowledge, publishes);           // HB1, HB5
+  run_.publish(arriving_.all(b), knowledge, false);               // HB5
   states_[b].last_contribution = event;
 }
 
-// HB1, Q2: a remote arrival of scope .cta orders nothing by the letter, and does in practice.
-bool Barriers::publishes(const Event& e) {
-  State& s = states_[e.object];
-  if (!e.has(Event::release) || !remote(e.object, e.agent)) return e.has(Event::release);
-  s.remote_arrivals = true;
-  if (e.scope != Scope::cta) return true;
-  if (!s.narrow_reported) run_.misuse(Misuse::Kind::narrow_arrive, run_.now, e.object);
-  s.narrow_reported = true;
-  return run_.policies.remote_scope == Policies::Scope::practice;
+void Barriers::report_narrow(Misuse::Kind kind, uint32_t b, size_t event) {
+  if (!states_[b].narrow_reported) run_.misuse(kind, event, b);
+  states_[b].narrow_reported = true;
+}
+
+// HB1, M7. A release fence of a wide scope before the arrival does what the arrival does not.
+void Barriers::publish(const Event& e) {
+  const uint32_t b = e.object, strand = e.agent.v;
+  const bool far = remote(b, e.agent), wide = e.has(Event::release) && (!far || e.scope != Scope::cta);
+  const Scope needed = far ? Scope::cluster : Scope::cta;
+  const uint32_t* knowledge = run_.strands.all(strand);
+  const uint32_t* told = wide ? knowledge : fences_.head(strand, needed);
+  states_[b].remote_arrivals |= far;
+  if (told != nullptr) run_.publish(arriving_.all(b), told, true);
+  if (e.has(Event::release) && !wide) {
+    if (!fences_.fresh(strand, needed)) report_narrow(Misuse::Kind::narrow_arrive, b, run_.now);
+    tell_complete(arriving_.all(b), knowledge);
+  }
+  if (!keeps_near_) return;
+  uint32_t* near = arriving_near_.all(b);
+  if (far && e.has(Event::release)) tell_complete(near, knowledge);
+  if (told != nullptr && far) tell_reads(near, told);
+  if (told != nullptr && !far) run_.publish(near, told, true);
+}
+
+// What is over needs no scope: asynchronous operations that were waited for, and reads before a proxy fence
+// of their own thread, which waits for them (P16). Classic copies count as generic accesses (CA1): nobody has
+// asked the hardware.
+void Barriers::tell_complete(uint32_t* point, const uint32_t* knowledge) const {
+  const size_t width = run_.lanes.width;
+  const uint32_t* order = knowledge + width * Views::order;
+  uint32_t* any = point + width * run_.views.any_scope;
+  join(any, order, width);
+  join(any, knowledge + width * run_.views.any_scope, width);
+  if (run_.policies.remote_scope == Policies::Scope::strict) return;
+  uint32_t* known = point + width * Views::order;
+  for (size_t lane = 0; lane < width; ++lane)
+    known[lane] = std::max(known[lane], order[lane] & complete_[lane]);
+  for (const uint32_t view :
+       {run_.views.reads_over, run_.views.shared_reads_over, run_.views.global_reads_over})
+    if (view != Views::none) join(point + width * view, knowledge + width * view, width);
+}
+
+// A release of scope .cluster waits for the reads before it (P16), whatever the wait at the other side sees.
+void Barriers::tell_reads(uint32_t* point, const uint32_t* knowledge) const {
+  tell_complete(point, knowledge);
+  if (run_.policies.remote_scope == Policies::Scope::strict) return;
+  const size_t width = run_.lanes.width;
+  const auto take_in = [&](uint32_t into, uint32_t from) {
+    if (into != Views::none && from != Views::none)
+      join(point + width * into, knowledge + width * from, width);
+  };
+  take_in(run_.views.reads_over, Views::order);
+  take_in(run_.views.shared_reads_over, run_.views.fenced_shared);
+  take_in(run_.views.global_reads_over, run_.views.fenced_global);
 }
 
 // MB17 in every order: nobody knows that bytes of the open generation have landed (PF15), so all of its
@@ -173,9 +228,8 @@ void Barriers::arrive(const Event& e) {
   uint32_t* knowledge = run_.strands.all(strand);
   State& s = states_[b];
   if (!usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
-  contribute(b, knowledge, publishes(e), run_.now);
-  if (keeps_near_ && !remote(b, e.agent))
-    run_.publish(arriving_near_.all(b), knowledge, e.has(Event::release));
+  contribute(b, knowledge, run_.now);
+  publish(e);
   s.open.strands.push_back(run_.here(strand));
   for (Expected& x : s.expects) x.covered |= knows(knowledge, x.epoch);
   const bool announces = e.has(Event::expects_bytes) && e.bytes > 0;  // K5: zero bytes are no contribution
@@ -192,7 +246,7 @@ void Barriers::expect(const Event& e) {
   uint32_t* knowledge = run_.strands.all(strand);
   State& s = states_[b];
   if (e.bytes == 0 || !usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
-  contribute(b, knowledge, false, run_.now);
+  contribute(b, knowledge, run_.now);
   s.open.strands.push_back(run_.here(strand));
   s.expects.push_back({run_.here(strand), run_.now, false});
   settle(b, announced(s, e.bytes, s.machine.expect_tx(e.bytes)), run_.now);
@@ -203,7 +257,7 @@ void Barriers::complete(const AsyncOp& op, size_t issue_event, uint32_t* knowled
   const uint32_t b = op.barrier;
   State& s = states_[b];
   if (op.bytes == 0 || !usable(b, knowledge, op.issuer, issue_event)) return;
-  contribute(b, knowledge, false, issue_event);
+  contribute(b, knowledge, issue_event);
   s.open.async = true;
   s.bytes_generation = s.machine.generation() + 1;
   settle(b, s.machine.complete_tx(op.bytes), run_.now);
@@ -216,7 +270,7 @@ void Barriers::raise(const AsyncOp& op, const Event& e) {
   uint32_t* knowledge = run_.strands.all(strand);
   State& s = states_[b];
   if (!usable(b, knowledge, e.agent, run_.now)) return;
-  contribute(b, knowledge, false, run_.now);
+  contribute(b, knowledge, run_.now);
   s.open.strands.push_back(run_.here(strand));
   s.expects.push_back({run_.here(strand), run_.now, false});
   settle(b, s.machine.raise_pending(), run_.now);
@@ -226,7 +280,7 @@ void Barriers::arrive_async(const AsyncOp& op, size_t issue_event, uint32_t* kno
   const uint32_t b = op.barrier;
   State& s = states_[b];
   if (!usable(b, knowledge, op.issuer, issue_event)) return;
-  contribute(b, knowledge, false, issue_event);
+  contribute(b, knowledge, issue_event);
   const auto raise_lane = [&](KnowledgeTable& table, uint32_t view) {
     uint32_t& known = table.row(b, view)[done.lane];
     known = std::max(known, done.value);
@@ -271,6 +325,36 @@ void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {
   ++run_.seen.phases;
 }
 
+// What a passed wait knows, and what an acquire fence after it adds (M8).
+void Barriers::learn(const Event& e, Epoch completion) {
+  const uint32_t b = e.object, strand = e.agent.v;
+  const size_t width = run_.lanes.width;
+  uint32_t* knowledge = run_.strands.all(strand);
+  const bool acquires = e.has(Event::acquire), far = states_[b].remote_arrivals;
+  const bool narrow = keeps_near_ && far && acquires && e.scope == Scope::cta;
+  run_.observe(knowledge, done_.all(b), acquires && !narrow);
+  if (narrow) {
+    run_.observe(knowledge, done_near_.all(b), true);
+    uint32_t* any = knowledge + width * run_.views.any_scope;
+    for (const uint32_t view : {Views::order, run_.views.any_scope}) join(any, done_.row(b, view), width);
+    narrow_waits_.try_emplace({strand, b}, run_.now);
+  }
+  const auto landed = [&](uint32_t* order) {  // HB3: the bytes, and nothing of the history of who issued them
+    order[completion.lane] = std::max(order[completion.lane], completion.value);
+  };
+  if (acquires) landed(run_.strands.row(strand, Views::order));
+  if (acquires && !narrow) return;
+  if (uint32_t* later = fences_.pending(strand, far ? Scope::cluster : Scope::cta); later != nullptr) {
+    run_.publish(later, done_.all(b), true);
+    landed(later + width * Views::order);
+  }
+}
+
+void Barriers::fence(const Event& e) {
+  if (e.scope == Scope::cta || (e.flags & (Event::fence_acquire | Event::fence_sequential)) == 0) return;
+  std::erase_if(narrow_waits_, [&](const auto& w) { return w.first.first == e.agent.v; });
+}
+
 void Barriers::wait(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   State& s = states_[b];
@@ -287,20 +371,7 @@ void Barriers::wait(const Event& e) {
   }
   if (generation > 1 && !completion_known(knowledge, b, generation - 1))
     report(Breach::Kind::early_pass, b, generation - 1, run_.now);  // D1
-  if (generation > 0) {
-    const Epoch completion{run_.lanes.barrier(b), s.base + static_cast<uint32_t>(generation)};
-    const bool narrow = keeps_near_ && s.remote_arrivals && e.scope == Scope::cta;
-    if (narrow && e.has(Event::acquire) && !s.narrow_reported) {
-      s.narrow_reported = true;
-      run_.misuse(Misuse::Kind::narrow_wait, run_.now, b);
-    }
-    run_.observe(knowledge, done_.all(b), e.has(Event::acquire) && !narrow);
-    if (narrow) run_.observe(knowledge, done_near_.all(b), e.has(Event::acquire));
-    if (e.has(Event::acquire)) {  // HB3: the landed bytes, and nothing of the history of who issued them
-      uint32_t& known = run_.strands.row(strand, Views::order)[completion.lane];
-      known = std::max(known, completion.value);
-    }
-  }
+  if (generation > 0) learn(e, {run_.lanes.barrier(b), s.base + static_cast<uint32_t>(generation)});
   s.passed.push_back({run_.here(strand), run_.now});
   run_.tick(strand);
 }
@@ -317,6 +388,8 @@ Epoch Barriers::last_bytes(uint32_t b) const {
 }
 
 void Barriers::finish() {
+  for (const auto& [strand_and_barrier, event] : narrow_waits_)
+    report_narrow(Misuse::Kind::narrow_wait, strand_and_barrier.second, event);
   for (size_t i = 0; i < run_.trace.blocked.size(); ++i) {
     const Blocked& w = run_.trace.blocked[i];
     if (w.on != Blocked::On::mbarrier) continue;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "checker/fences.h"
 #include "checker/run_state.h"
 #include "model/protocol/mbarrier.h"
 
@@ -12,9 +13,15 @@ namespace turnstile::checker {
 
 /// Causal bookkeeping of the mbarriers and the conditions D1 to D5 on them (algorithms.md 3.2, 5.3). Knows no
 /// accesses. Cost of an event: a join of clocks, or less.
+///
+/// Scopes (HB1). Each barrier has two clocks: what a wait of scope .cluster learns, and what one of scope
+/// .cta learns. An arrival inside the CTA enters both with all that its strand knows; one from another CTA
+/// enters the first if its own scope is wide enough. Else, by practice and by what the H200 shows (P12, P16),
+/// it tells of what was over before it: asynchronous operations that were waited for, and reads before a
+/// proxy fence; and of nothing by the letter.
 class Barriers {
  public:
-  explicit Barriers(RunState& run);
+  Barriers(RunState& run, Fences& fences);
 
   void init(const Event& e);
   /// fence.mbarrier_init: what this strand initialised before may be used by other CTAs (MB11).
@@ -23,6 +30,8 @@ class Barriers {
   void arrive(const Event& e);
   void expect(const Event& e);
   void wait(const Event& e);
+  /// A generic fence: a wait of scope .cta before it was none too few (M8).
+  void fence(const Event& e);
   /// The bytes of a copy land; `knowledge`: everything that its issuer knew at issue.
   void complete(const AsyncOp& op, size_t issue_event, uint32_t* knowledge);
   /// cp.async.mbarrier.arrive without .noinc is issued: one more arrival is pending (MB20, EXT7).
@@ -77,21 +86,28 @@ class Barriers {
 
   bool usable(uint32_t b, const uint32_t* knowledge, AgentId user, size_t event);
   bool remote(uint32_t b, AgentId agent) const { return run_.cta(agent) != run_.trace.barriers[b].cta; }
-  bool publishes(const Event& e);
+  void publish(const Event& e);
+  void tell_complete(uint32_t* point, const uint32_t* knowledge) const;
+  void tell_reads(uint32_t* point, const uint32_t* knowledge) const;
+  void learn(const Event& e, Epoch completion);
+  void report_narrow(Misuse::Kind kind, uint32_t b, size_t event);
   void check_slot(const Event& e);
   bool completion_known(uint32_t* causal, uint32_t b, uint64_t generation);
-  void contribute(uint32_t b, uint32_t* knowledge, bool publishes, size_t event);
+  void contribute(uint32_t b, uint32_t* knowledge, size_t event);
   static Mbarrier::Outcome announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome);
   void settle(uint32_t b, Mbarrier::Outcome outcome, size_t event);
   void report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t event);
 
   RunState& run_;
+  Fences& fences_;
   std::vector<State> states_;
-  KnowledgeTable arriving_;  ///< all contributions so far
-  KnowledgeTable done_;      ///< those of the last completion
-  KnowledgeTable arriving_near_,
-      done_near_;  ///< strict scopes, several CTAs: of strands of the barrier's CTA
+  KnowledgeTable arriving_;                   ///< all contributions so far
+  KnowledgeTable done_;                       ///< those of the last completion
+  KnowledgeTable arriving_near_, done_near_;  ///< narrow scopes: what a wait of scope .cta learns of them
   bool keeps_near_ = false;
+  std::vector<uint32_t> complete_;  ///< by lane: all ones if its epochs are completions of asynchronous work
+  /// Event by strand and barrier: waits for remote arrivals that no fence has followed yet.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> narrow_waits_;
   std::map<std::pair<uint16_t, uint64_t>, std::vector<uint32_t>> slots_;  ///< barriers by CTA and address
 };
 

@@ -12,16 +12,19 @@
 namespace turnstile {
 
 /// Rules on which the documents, the hardware and shipped code disagree (semantics.md section 16): what is
-/// reported when they are broken. The defaults are those of that section.
+/// reported when they are broken. The defaults are those of that section where no probe has an answer, else
+/// they follow the probes (docs/semantics-probes.md).
 struct Policies {
   enum class Scope : uint8_t {
-    practice,  ///< a remote arrive or wait of scope .cta orders all the same; a lint says so
+    practice,  ///< a remote arrive or wait of scope .cta orders what is over before it: asynchronous
+               ///< operations that were waited for, and reads before a proxy fence (P12, P16); a lint says so
     strict,    ///< it orders nothing (M3, M9), and is an error
   };
   Scope remote_scope = Scope::practice;         ///< HB1, Q2
-  Severity read_fence = Severity::lint;         ///< PX2: generic read, then async write, no proxy fence
+  Severity read_fence = Severity::error;        ///< PX2, P9: generic read, then async write, no proxy fence
   Severity tensor_fence = Severity::lint;       ///< TC23: tcgen05.fence missing beside a thread sync
   Severity async_across_ctas = Severity::lint;  ///< PX5, Q3: async accesses of two CTAs, ordered by barriers
+  Severity exit_in_flight = Severity::lint;  ///< BK6, P14: a bulk store that still reads when its thread ends
 };
 
 struct CheckOptions {

@@ -5,9 +5,10 @@
 // would have executed everything before both and neither of them. It remains that the visibility order, which
 // has fewer edges, orders them too. Let a -> b causally. The path consists of program order, issues and
 // synchronisation edges, and it is visible if
-//  (1) each synchronisation on it releases and acquires (M9, HB1) at a scope that covers both sides (policy:
-//      remote_scope). A bare expect and a relaxed operation publish nothing (HB5): programs with one are
-//      refused.
+//  (1) each synchronisation on it releases and acquires (M9, HB1) at a scope that covers both sides. A bare
+//      expect and a relaxed operation publish nothing (HB5): programs with one are refused. One of scope .cta
+//      between two CTAs tells of asynchronous operations that were waited for (policy remote_scope=practice):
+//      programs in which one occurs and a generic access conflicts with anything are refused.
 //  (2) it uses the landing of an operation only for the bytes that this operation wrote: a landing publishes
 //      those, and not what its issuer knew (HB3); nor does a pool publish anything. So a and b must not be
 //      two generic accesses in a program with landings or pools. If a is the write of a copy, its landing is
@@ -16,7 +17,9 @@
 //      another issuer is refused by (2a): strands that issue do not read what copies write.
 //  (3) a and b use one proxy, or the path has what two proxies need: no generic write conflicts with an
 //      asynchronous access (PX1); an asynchronous write is visible to who waits for it (PX3); a generic read
-//      before an asynchronous write is a matter of policy (PX2).
+//      before an asynchronous write has a proxy fence at one end of the path (PX2, PX8): its strand executes
+//      one before it tells anybody of the read, or the issuer does between the last that it learns and the
+//      issue; or the policy does not ask for it.
 // Operations with groups, tensor memory, classic cp.async, remote stores and registers have rules of their
 // own, which the single run knows and a search does not: never cleared.
 //
@@ -27,6 +30,8 @@
 #include "checker/clearing.h"
 
 #include <algorithm>
+
+#include "checker/scopes.h"
 
 namespace turnstile::checker {
 
@@ -74,6 +79,99 @@ bool beyond_the_search(EventKind kind) {
     default:
       return false;
   }
+}
+
+/// Others can learn from it that the strand has come so far.
+bool tells(const Event& e, bool exits_count) {
+  switch (e.kind) {
+    case EventKind::mbarrier_arrive:
+    case EventKind::named_barrier_arrive:
+    case EventKind::cluster_arrive:
+    case EventKind::signal_add:
+    case EventKind::signal_set:
+    case EventKind::pool_release:
+    case EventKind::fork:
+    case EventKind::join:
+      return true;
+    case EventKind::exit:
+      return exits_count;
+    default:
+      return false;
+  }
+}
+
+/// The strand can learn from it how far others have come.
+bool learns(const Event& e) {
+  switch (e.kind) {
+    case EventKind::mbarrier_wait:
+    case EventKind::named_barrier_pass:
+    case EventKind::cluster_wait:
+    case EventKind::signal_wait:
+    case EventKind::pool_acquire:
+    case EventKind::fork:
+    case EventKind::join:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool fences(const Event& e, Space space) {
+  return e.kind == EventKind::fence_proxy_async &&
+         e.has(space == Space::shared ? Event::shared_space : Event::global_space);
+}
+
+/// An asynchronous write over bytes that a generic read may still be reading, as far as proxy fences go
+/// (PX2): each read that its strand does not fence, against each write that its issuer does not fence.
+bool unfenced_overwrite(const Orchestration& program, const Overlaps& overlaps) {
+  const Trace& t = program.tables;
+  bool exits_count = t.cluster_barrier_count != 0;
+  for (const Orchestration::Strand& s : program.strands)
+    for (const Event& e : s.events)
+      exits_count |= e.kind == EventKind::named_barrier_arrive && e.has(Event::whole_cta);
+  const auto space = [&](const Event& e) { return t.footprints[e.footprint].space; };
+  std::vector<const Event*> reads, writes;
+  for (const Orchestration::Strand& s : program.strands) {
+    std::vector<const Event*> open;
+    size_t learned = 0;
+    for (size_t i = 0; i < s.events.size(); ++i) {
+      const Event& e = s.events[i];
+      if (e.kind == EventKind::access && !e.has(Event::write)) open.push_back(&e);
+      if (e.kind == EventKind::fence_proxy_async)
+        std::erase_if(open, [&](const Event* read) { return fences(e, space(*read)); });
+      if (learns(e)) learned = i;
+      if (e.kind == EventKind::async_issue)
+        for (const Event& w : program.operations[e.object])
+          if (w.kind == EventKind::async_access && w.has(Event::write) &&
+              std::none_of(s.events.begin() + static_cast<std::ptrdiff_t>(learned),
+                           s.events.begin() + static_cast<std::ptrdiff_t>(i),
+                           [&](const Event& f) { return fences(f, space(w)); }))
+            writes.push_back(&w);
+      if (!tells(e, exits_count)) continue;
+      reads.insert(reads.end(), open.begin(), open.end());
+      open.clear();
+    }
+  }
+  const auto by_footprint = [](std::vector<const Event*>& list) {
+    const auto key = [](const Event* e) { return e->footprint; };
+    std::sort(list.begin(), list.end(), [&](const Event* a, const Event* b) { return key(a) < key(b); });
+    list.erase(std::unique(list.begin(), list.end(),
+                           [&](const Event* a, const Event* b) { return key(a) == key(b); }),
+               list.end());
+  };
+  by_footprint(reads);
+  by_footprint(writes);
+  for (const Event* read : reads)
+    for (const Event* write : writes)
+      if (overlaps.conflict(*read, *write)) return true;
+  return false;
+}
+
+bool narrow_between_ctas(const Orchestration& program) {
+  NarrowScopes scopes(program.tables);
+  for (const Orchestration::Strand& s : program.strands)
+    for (const Event& e : s.events) scopes.see(e);
+  return scopes.found();
 }
 
 struct Sides {
@@ -132,19 +230,26 @@ std::string visibility_gap(const Orchestration& program, const Overlaps& overlap
   const Sides sides = distinct_accesses(program);
   if (sides.generic.size() * (sides.generic.size() + sides.asynchronous.size()) > size_t{1} << 26)
     return "too many accesses to compare";
-  const bool hidden_paths = !t.ops.empty() || !t.pools.empty();
+  const bool hidden_paths = !t.ops.empty() || !t.pools.empty(), narrow = narrow_between_ctas(program);
+  bool overwrites = false;
+  const std::string too_narrow =
+      "a generic access may be ordered by an arrival or wait of scope .cta between two CTAs alone (HB1)";
   for (const Event* g : sides.generic) {
     for (const Event* a : sides.asynchronous) {
       if (!overlaps.conflict(*g, *a)) continue;
       if (g->has(Event::write)) return "a generic and an asynchronous access need a proxy fence (PX1)";
-      if (policies.read_fence == Severity::error)
-        return "a generic read before an asynchronous write needs a proxy fence (PX2)";
+      if (narrow) return too_narrow;
+      overwrites = true;
       if (issues[g->agent.v]) return "a strand that issues copies reads what copies write (HB3)";
     }
-    for (const Event* other : sides.generic)
+    for (const Event* other : sides.generic) {
+      if (narrow && other->agent.v != g->agent.v && overlaps.conflict(*g, *other)) return too_narrow;
       if (hidden_paths && other->agent.v != g->agent.v && overlaps.conflict(*g, *other))
         return "strands share data, and may be ordered by what publishes nothing: a landing (HB3), a pool";
+    }
   }
+  if (overwrites && policies.read_fence == Severity::error && unfenced_overwrite(program, overlaps))
+    return "a generic read before an asynchronous write needs a proxy fence (PX2)";
   return {};
 }
 

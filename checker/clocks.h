@@ -45,16 +45,23 @@ struct Lanes {
 /// 0.5). The others exist only if the trace has a use for them: a g2a row for each space with a proxy fence
 /// (without it nothing generic is ever known to the async proxy there); two for descriptors (TMAP2): released
 /// to the tensormap proxy, and acquired; three for tensor memory (TC23): ordered, published at a thread sync,
-/// received there.
+/// received there. Four if arrivals or waits of scope .cta meet on a barrier of another CTA (HB1): generic
+/// reads that are over although the visibility order does not hold them, and of these those that a proxy
+/// fence of each space covers; and what the order would hold if scopes did not matter, beyond what it does
+/// hold: for reports only.
 struct Views {
   struct Uses {
     bool shared_fences = false, global_fences = false, map_fences = false, tensor_memory = false;
+    bool narrow_scopes = false;     ///< remote arrivals of scope .cta, or waits of that scope for remote ones
+    bool relaxed_barriers = false;  ///< relaxed arrivals or waits: fences may stand in for them (M7, M8)
   };
 
   static constexpr uint32_t causal = 0, order = 1, none = 0xffffffff;
   uint32_t fenced_shared = none;
   uint32_t fenced_global = none;
   uint32_t map_released = none, map_acquired = none;
+  uint32_t reads_over = none, shared_reads_over = none, global_reads_over = none;
+  uint32_t any_scope = none;
   uint32_t travelling = 2;  ///< rows that a release publishes and an acquire receives; the tensor rows have
                             ///< their own way (TC23)
   uint32_t tensor = none, tensor_out = none, tensor_in = none;
@@ -67,6 +74,12 @@ struct Views {
     if (uses.map_fences) {
       map_released = rows++;
       map_acquired = rows++;
+    }
+    if (uses.narrow_scopes) {
+      any_scope = rows++;
+      reads_over = rows++;
+      if (uses.shared_fences) shared_reads_over = rows++;
+      if (uses.global_fences) global_reads_over = rows++;
     }
     travelling = rows;
     if (uses.tensor_memory) {

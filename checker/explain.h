@@ -25,6 +25,7 @@ enum class Rank : uint8_t {
   resource,
   hang,
   lifetime,
+  unfenced_read,  ///< PX2: real, and rare
   advice,
 };
 

@@ -350,9 +350,61 @@ void explain_unfenced(const Story& story, const Conflict& c, const std::string& 
     d.severity = story.options.policies.read_fence;
     d.message = story.names.action(current) +
                 " over bytes that a generic load read before, without a proxy fence: " + bytes;
-    d.facts.push_back("contested: PTX asks for the fence, much shipped code leaves it out (semantics.md E6)");
-    d.help = "fence.proxy.async" + space + " by the reading threads, before they release the buffer";
+    d.facts.push_back(
+        "seen on an H200, rarely (probe P9): a load whose value is not used before the arrive can be "
+        "overtaken "
+        "by the copy, and returns the new bytes");
+    d.help = "fence.proxy.async" + space +
+             " by the reading threads, before they release the buffer; or by the issuing thread, between its "
+             "wait and the copy (PX8); if every value is used before the arrive: policy read_fence=lint";
   }
+}
+
+/// The arrival, or the wait, whose scope keeps two ordered accesses of different CTAs apart.
+size_t narrow_link(const Story& story, const Conflict& c) {
+  const auto cta = [&](const Event& e) { return story.trace.agents[e.agent.v].cta; };
+  const AgentId from = agent_of(story, c.prior), to = agent_of(story, c.current);
+  size_t arrival = no_event, wait = no_event;
+  for (size_t i = c.prior + 1; i < c.current; ++i) {
+    const Event& e = story.event(i);
+    if (e.scope != Scope::cta || (e.kind != EventKind::mbarrier_arrive && e.kind != EventKind::mbarrier_wait))
+      continue;
+    const bool far = story.trace.barriers[e.object].cta != cta(e);
+    const bool own = cta(e) == story.trace.agents[from.v].cta;
+    if (e.kind == EventKind::mbarrier_arrive && far && own && (arrival == no_event || e.agent == from))
+      arrival = i;
+    if (e.kind == EventKind::mbarrier_wait && e.agent == to) wait = i;
+  }
+  return arrival == no_event ? wait : arrival;
+}
+
+void explain_narrow(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
+  const Side prior = side_of(story, c.prior);
+  const std::string what = story.names.action(story.event(c.current)) + " " + bytes;
+  d.finding_class = FindingClass::race;
+  d.rule = "HB1";
+  d.message = what + ", which another CTA " + (prior.writes ? "wrote" : "read") +
+              ": the barrier between them has scope .cta";
+  if (const size_t link = narrow_link(story, c); link != no_event) {
+    const bool arrival = story.event(link).kind == EventKind::mbarrier_arrive;
+    d.sides.push_back(story.at(link, story.who(link) + (arrival ? " arrives on " : " waits on ") +
+                                         story.names.barrier(story.event(link).object) +
+                                         (arrival ? " of another CTA with scope .cta"
+                                                  : " with scope .cta for arrivals of another CTA")));
+  }
+  d.facts.push_back(
+      "the scope .cta does not contain the other CTA: it orders nothing between the two (M3, M9)");
+  if (prior.generic)
+    d.facts.push_back(prior.writes
+                          ? "seen on an H200 (probe P12): 4 % of the words read through shared memory of the "
+                            "peer, and nearly all through global memory, were the old ones"
+                          : "seen on an H200 (probe P16): 20 % of the words that were read before such an "
+                            "arrival were already those that the peer stored after it");
+  d.help =
+      "mbarrier.arrive.release.cluster and mbarrier.try_wait.acquire.cluster; or fence.acq_rel.cluster "
+      "before the arrive and after the wait";
+  if (prior.generic && !prior.writes)
+    d.help = "mbarrier.arrive.release.cluster, or fence.proxy.async by the reading threads before the arrive";
 }
 
 void explain_stale(const Story& story, size_t first_breach, std::vector<Ranked>& out) {
@@ -395,6 +447,8 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out) {
     size_t culprit = c.current;
     if (c.kind == Conflict::Kind::race)
       culprit = explain_race(story, c, bytes, d);
+    else if (c.kind == Conflict::Kind::narrow_scope)
+      explain_narrow(story, c, bytes, d);
     else if (c.kind == Conflict::Kind::write_unfenced || c.kind == Conflict::Kind::read_unfenced)
       explain_unfenced(story, c, bytes, d);
     else
@@ -413,11 +467,13 @@ void explain_accesses(const Story& story, std::vector<Ranked>& out) {
       d.witness_is_shortest = true;
     }
     const bool early_release = d.rule == "WG4" && c.issue_known;
-    if (first_breach < c.current && d.severity == Severity::error && !early_release)
+    const bool unfenced_read = c.kind == Conflict::Kind::read_unfenced;
+    d.suspected = first_breach < c.current && !unfenced_read;  // a fence that is not there stays so
+    if (d.suspected && d.severity == Severity::error && !early_release)
       d.facts.push_back("after a broken condition of the certificate: may be a consequence");
-    d.suspected = first_breach < c.current;
     const Rank rank = d.severity == Severity::lint ? Rank::advice
                       : early_release              ? Rank::early_release
+                      : unfenced_read              ? Rank::unfenced_read
                                                    : Rank::data;
     out.push_back({rank, c.current, std::move(d)});
   }

@@ -70,15 +70,17 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
     d.help = "fence.mbarrier_init.release.cluster after the mbarrier.init, before the cluster barrier";
   } else {
     const bool wait = m.kind == MisuseKind::narrow_wait;
-    d.rule = "HB1";
+    d.rule = strict ? "HB1" : "Q2";
     d.finding_class = FindingClass::race;
     d.severity = strict ? Severity::error : Severity::lint;
     d.message = wait ? who + " waits on " + barrier + " with scope .cta for arrivals of another CTA"
                      : who + " arrives on " + barrier + " of another CTA with scope .cta";
     d.facts = {
-        strict ? "by the letter of PTX it orders nothing between the CTAs (M3, M9)"
-               : "contested: by the letter of PTX it orders nothing between the CTAs; all hardware that is "
-                 "known orders it (Q2)"};
+        strict
+            ? "by the letter of PTX it orders nothing between the CTAs (M3, M9)"
+            : "contested: by the letter of PTX it orders nothing between the CTAs (M3, M9); it is taken to "
+              "order what is complete before it, as on an H200: asynchronous operations that were waited "
+              "for, reads before a proxy fence (probe P16)"};
     d.help = wait ? "mbarrier.try_wait.acquire.cluster" : "mbarrier.arrive.release.cluster.shared::cluster";
   }
 }
@@ -145,9 +147,7 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
       return;
     case MisuseKind::tensor_not_allocated:
       d.rule = "TC6";
-      d.message = who + " frees columns of tensor memory that " +
-                  (m.other == no_event ? "are not allocated" : "may not be allocated yet");
-      if (m.other != no_event) side("nothing orders this allocation before it");
+      d.message = who + " frees columns of tensor memory that are not allocated";
       d.help = "free exactly what was allocated, once";
       return;
     case MisuseKind::tensor_bad_count:
@@ -160,7 +160,6 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
       d.rule = "TC5";
       d.message = who + " allocates " + std::to_string(e.count) + " columns after an allocation of " +
                   std::to_string(m.amount) + ": the counts of a CTA should not increase";
-      if (m.other != no_event) side("nothing orders this allocation after it");
       d.help = "allocate the largest first";
       return;
     case MisuseKind::tensor_relinquished:

@@ -48,6 +48,7 @@ struct Conflict {
     tensor_unfenced,  ///< TC23: accesses to tensor memory, ordered, without tcgen05.fence on both sides
     tensor_queue,     ///< TC16: operations of one thread, no pipelined pair: only the hardware orders them
     across_ctas,      ///< PX5: async accesses of two CTAs, ordered
+    narrow_scope,     ///< HB1: only an arrival or wait of scope .cta orders them, between two CTAs
   };
   Kind kind = Kind::race;
   size_t prior = no_event;
@@ -120,7 +121,7 @@ struct Misuse {
     cluster_no_wait,       ///< Q15: arrives again without having waited
     cluster_no_arrive,     ///< C2: waits without an arrival of its own
     narrow_arrive,         ///< HB1: object = barrier; a remote arrival of scope .cta
-    narrow_wait,           ///< HB1, strict only: object = barrier; remote arrivals, a wait of scope .cta
+    narrow_wait,           ///< HB1: object = barrier; remote arrivals, a wait of scope .cta
     narrow_signal,         ///< GM3: object = signal
     remote_wait,           ///< MB8: object = barrier
     unfenced_init,         ///< MB11: object = barrier; other = its init

@@ -1,47 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checker/policies.h"
 
+#include <algorithm>
+
 namespace turnstile {
 
 namespace {
 
 constexpr PolicyName kPolicies[] = {
-    {"remote_scope", "practice, strict", "remote arrivals and waits of scope .cta order (HB1, Q2)"},
-    {"read_fence", "lint, error", "generic read, then asynchronous write, without a proxy fence (PX2)"},
+    {"remote_scope", "practice, strict",
+     "remote arrivals and waits of scope .cta order what is complete before them, or nothing (HB1, Q2)"},
+    {"read_fence", "error, lint", "generic read, then asynchronous write, without a proxy fence (PX2)"},
     {"tensor_fence", "lint, error", "a thread sync without tcgen05.fence beside it (TC23)"},
     {"async_across_ctas", "lint, error", "asynchronous accesses of two CTAs, ordered by barriers (PX5, Q3)"},
+    {"exit_in_flight", "lint, error", "a bulk store that still reads when its thread ends (BK6, Q8)"},
 };
+
+Severity& severity_of(Policies& policies, std::string_view name) {
+  if (name == "read_fence") return policies.read_fence;
+  if (name == "tensor_fence") return policies.tensor_fence;
+  return name == "exit_in_flight" ? policies.exit_in_flight : policies.async_across_ctas;
+}
 
 }  // namespace
 
 std::span<const PolicyName> policy_names() { return kPolicies; }
 
 Policies strict_policies() {
-  return {Policies::Scope::strict, Severity::error, Severity::error, Severity::error};
+  Policies p;
+  p.remote_scope = Policies::Scope::strict;
+  p.read_fence = p.tensor_fence = p.async_across_ctas = p.exit_in_flight = Severity::error;
+  return p;
 }
 
 std::string set_policy(Policies& policies, std::string_view name, std::string_view value) {
-  for (const PolicyName& p : kPolicies) {
-    if (p.name != name) continue;
-    const size_t comma = p.values.find(", ");
-    const bool second = value == p.values.substr(comma + 2);
-    if (!second && value != p.values.substr(0, comma))
-      return "policy " + std::string(name) + ": '" + std::string(value) + "' is none of " +
-             std::string(p.values);
-    const Severity severity = second ? Severity::error : Severity::lint;
-    if (name == "remote_scope")
-      policies.remote_scope = second ? Policies::Scope::strict : Policies::Scope::practice;
-    else if (name == "read_fence")
-      policies.read_fence = severity;
-    else if (name == "tensor_fence")
-      policies.tensor_fence = severity;
-    else
-      policies.async_across_ctas = severity;
-    return {};
+  const auto policy = std::find_if(std::begin(kPolicies), std::end(kPolicies),
+                                   [&](const PolicyName& p) { return p.name == name; });
+  if (policy == std::end(kPolicies)) {
+    std::string known;
+    for (const PolicyName& p : kPolicies) known.append(known.empty() ? "" : ", ").append(p.name);
+    return "there is no policy '" + std::string(name) + "'; there are " + known;
   }
-  std::string known;
-  for (const PolicyName& p : kPolicies) known.append(known.empty() ? "" : ", ").append(p.name);
-  return "there is no policy '" + std::string(name) + "'; there are " + known;
+  const size_t comma = policy->values.find(", ");
+  if (value != policy->values.substr(0, comma) && value != policy->values.substr(comma + 2))
+    return "policy " + std::string(name) + ": '" + std::string(value) + "' is none of " +
+           std::string(policy->values);
+  if (name == "remote_scope")
+    policies.remote_scope = value == "strict" ? Policies::Scope::strict : Policies::Scope::practice;
+  else
+    severity_of(policies, name) = value == "error" ? Severity::error : Severity::lint;
+  return {};
 }
 
 }  // namespace turnstile

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FastTrack on regions, with proxies. Earlier generic accesses are looked up in hb by a generic access and in
-// g2a of the space by an async one; earlier async accesses in hb by both (PX3: their completion is an
-// implicit fence; PX4). Tensor memory knows no proxies: tcgen05 accesses are looked up in the view of TC23
-// and, where only the fences are missing, in hb. Exactly one entry for each lane and kind stays in a
-// frontier, because who knows the later epoch of a lane knows the earlier ones.
+// g2a of the space by an async one, reads also among those that are over (HB1, P16); earlier async accesses
+// in hb by both (PX3: their completion is an implicit fence; PX4). Tensor memory knows no proxies: tcgen05
+// accesses are looked up in the view of TC23 and, where only the fences are missing, in hb. Exactly one entry
+// for each lane and kind stays in a frontier, because who knows the later epoch of a lane knows the earlier
+// ones.
 #include "checker/races.h"
 
 #include <algorithm>
@@ -35,8 +36,12 @@ bool Races::prepare(const std::vector<Allocation>& written) {
 void Races::generic(const Event& e) {
   const uint32_t* order = run_.strands.row(e.agent.v, Views::order);
   const Kind kind = e.has(Event::atomic) ? Kind::atomic : e.has(Event::write) ? Kind::write : Kind::read;
-  access(e.footprint, {run_.here(e.agent.v), static_cast<uint32_t>(run_.now), kind, Proxy::generic},
-         {order, order, order, nullptr, false});
+  Order ask{order, order, order};
+  if (run_.views.any_scope != Views::none) {
+    ask.of_reads = ask.reads_over = run_.strands.row(e.agent.v, run_.views.reads_over);
+    ask.any_scope = run_.strands.row(e.agent.v, run_.views.any_scope);
+  }
+  access(e.footprint, {run_.here(e.agent.v), static_cast<uint32_t>(run_.now), kind, Proxy::generic}, ask);
 }
 
 void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const Queues& queues) {
@@ -47,17 +52,26 @@ void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const 
   const Kind kind = e.has(Event::write) ? Kind::write : Kind::read;
   Access current{epoch, static_cast<uint32_t>(run_.now), kind, Proxy::async};
   const auto fenced = [&](uint32_t view) { return view == Views::none ? nullptr : knowledge + width * view; };
-  Order ask{order, order, order, &queues, several_ctas_};
+  Order ask{order, order, order};
+  ask.queues = &queues;
+  ask.careful = several_ctas_;
+  if (run_.views.any_scope != Views::none) {
+    ask.reads_over = fenced(run_.views.reads_over);
+    ask.any_scope = fenced(run_.views.any_scope);
+  }
   if (space == Space::tensor) {
     ask.of_async = knowledge + width * run_.views.tensor;
   } else if (op == AsyncOp::Kind::cp_async || op == AsyncOp::Kind::remote_store ||
              op == AsyncOp::Kind::lds_read) {
     current.proxy = Proxy::generic;  // CA1, DX2, AM10: late, but no other proxy
+    ask.of_reads = ask.reads_over;
   } else if (e.has(Event::tensormap)) {
     current.proxy = Proxy::tensormap;
     ask.of_generic = fenced(run_.views.map_acquired);  // TMAP2
   } else {
     ask.of_generic = fenced(space == Space::shared ? run_.views.fenced_shared : run_.views.fenced_global);
+    ask.of_reads =
+        fenced(space == Space::shared ? run_.views.shared_reads_over : run_.views.global_reads_over);
   }
   access(e.footprint, current, ask);
 }
@@ -121,8 +135,17 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
 }
 
 bool Races::known(const Access& prior, const Order& order) {
-  const uint32_t* view = prior.proxy == Proxy::generic ? order.of_generic : order.of_async;
-  return view != nullptr && knows(view, prior.epoch);
+  const bool generic = prior.proxy == Proxy::generic;
+  const uint32_t* view = generic ? order.of_generic : order.of_async;
+  if (view != nullptr && knows(view, prior.epoch)) return true;
+  return generic && prior.kind == Kind::read && order.of_reads != nullptr &&
+         knows(order.of_reads, prior.epoch);
+}
+
+bool Races::happened_before(const Access& prior, const Order& order) {
+  return knows(order.happens_before, prior.epoch) ||
+         (prior.proxy == Proxy::generic && prior.kind == Kind::read && order.reads_over != nullptr &&
+          knows(order.reads_over, prior.epoch));
 }
 
 bool Races::check(uint32_t region, const Access& prior, const Access& current, const Order& order) {
@@ -142,13 +165,15 @@ bool Races::check(uint32_t region, const Access& prior, const Access& current, c
   }
   if (ordered_by_queue(region, prior, current, order)) return true;
   Conflict::Kind kind = Conflict::Kind::race;
-  if (knows(order.happens_before, prior.epoch))
+  if (happened_before(prior, order))
     kind = tensor                              ? Conflict::Kind::tensor_unfenced
            : current.proxy == Proxy::tensormap ? Conflict::Kind::map_unfenced
            : prior.kind == Kind::read          ? Conflict::Kind::read_unfenced
                                                : Conflict::Kind::write_unfenced;
   else
     raced_.push_back(region);
+  if (kind == Conflict::Kind::race && order.any_scope != nullptr && knows(order.any_scope, prior.epoch))
+    kind = Conflict::Kind::narrow_scope;
   conflict(kind, region, prior, current);
   return kind == Conflict::Kind::tensor_unfenced;
 }

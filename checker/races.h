@@ -51,14 +51,18 @@ class Races {
     const uint32_t* of_generic;  ///< null: nothing generic is known
     const uint32_t* of_async;
     const uint32_t* happens_before;
-    const Queues* queues;  ///< null: the access is no operation's
-    bool careful;          ///< the fast path is not enough: accesses of several CTAs may meet
+    const uint32_t* of_reads = nullptr;    ///< besides, for an earlier generic read; null: nothing (HB1)
+    const uint32_t* reads_over = nullptr;  ///< the same without regard to proxies
+    const uint32_t* any_scope = nullptr;   ///< what scopes keep from it; null: nothing
+    const Queues* queues = nullptr;        ///< null: the access is no operation's
+    bool careful = false;                  ///< the fast path is not enough: accesses of several CTAs may meet
   };
 
   void access(uint32_t footprint, const Access& current, const Order& order);
   /// False: they are not ordered, and it was noted.
   bool check(uint32_t region, const Access& prior, const Access& current, const Order& order);
   static bool known(const Access& prior, const Order& order);
+  static bool happened_before(const Access& prior, const Order& order);
   void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current);
   bool ordered_by_queue(uint32_t region, const Access& prior, const Access& current, const Order& order);
   TensorOperation tensor_operation(uint32_t op) const;

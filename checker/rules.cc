@@ -27,7 +27,9 @@ constexpr Rule kRules[] = {
     {"MB18", "bytes that never come", barrier_protocol, kError,
      "The bytes announced by expect_tx are more than the copies of that phase deliver. The phase stays open "
      "by the difference. A box counts "
-     "in full even where it lies outside the tensor (MB31); a predicated-off copy counts nothing (MB28).",
+     "in full even where it lies outside the tensor, partly or wholly (MB31, BS16; seen on an H200, probes "
+     "P3 "
+     "and P4); a predicated-off copy counts nothing (MB28).",
      "Expect exactly the sum of the bytes of the copies issued to the barrier in that phase."},
     {"MB19", "more bytes than expected", barrier_protocol, kError,
      "The copies of a phase deliver more bytes than were announced. The count of pending bytes passes zero "
@@ -53,7 +55,8 @@ constexpr Rule kRules[] = {
      "bar.sync releases nobody until the named number of threads has arrived. The number is the total of all "
      "threads that sync or arrive "
      "in one instance; if it is larger than what can ever come, or a warp skips the barrier, the others wait "
-     "for ever.",
+     "for ever. Warps that have exited count at a barrier without a number of threads, and at no other (N8, "
+     "probe P8).",
      "Name 32 threads for each warp that meets there, and let each of them reach the barrier equally often."},
     {"N2", "a barrier in divergent code", hang, kError,
      "A barrier instruction waits for all threads of its own warp first. Lanes that went another way never "
@@ -62,7 +65,9 @@ constexpr Rule kRules[] = {
     {"RG4", "more registers wanted than the CTA has", resource, kError,
      "setmaxnreg.inc blocks until the pool of the CTA has enough registers. The pool is filled only by "
      "setmaxnreg.dec of other warps. If the "
-     "sum of all requests exceeds the registers of the launch, the last request is never granted (RG8).",
+     "sum of all requests exceeds the registers of the launch, the last request is never granted (RG8). A "
+     "sum "
+     "below it is fine (Q20; probe P11: 488 of 504 passes, 512 hangs).",
      "Choose counts whose sum over all warps is at most the entry count times the number of warps."},
     {"C2", "the cluster barrier waits for threads that never arrive", hang, kError,
      "barrier.cluster.wait blocks until all threads of all CTAs of the cluster that have not exited have "
@@ -104,7 +109,9 @@ constexpr Rule kRules[] = {
     {"ALG-D5a", "a phase can complete before its bytes are expected", barrier_protocol, kError,
      "expect_tx after the arrival leaves a moment in which all arrivals are in and no bytes are pending: the "
      "phase completes before the copy "
-     "has landed (MB24).",
+     "has landed (MB24). If the bytes have landed first, the expect itself completes the phase (Q19, probe "
+     "P15): "
+     "which of the two happens is a matter of timing.",
      "Use mbarrier.arrive.expect_tx, or expect before the last arrival."},
     {"ALG-D5b", "more bytes land than were expected", barrier_protocol, kError,
      "All arrivals of the phase are in, and more bytes have landed than were announced: whether the phase "
@@ -143,13 +150,17 @@ constexpr Rule kRules[] = {
     {"W5", "parity operand is not 0 or 1", barrier_protocol, kError,
      "The parity of a wait is 0 or 1; anything else is undefined.", "Mask the phase bit."},
     {"NX1", "different thread counts on one named barrier", barrier_protocol, kError,
-     "All warps that meet in one instance must name the same count.",
+     "All warps that meet in one instance must name the same count; two counts at one id are an illegal "
+     "instruction on an H200 (probe P8).",
      "Give each group of warps its own id and one count."},
     {"NX3", "more threads than the count of a named barrier", barrier_protocol, kError,
      "The surplus starts the next instance, which then never has what it needs.",
      "Make the count the total of one instance."},
     {"N1", "bad count of a named barrier", barrier_protocol, kError,
-     "The count is a positive multiple of 32.", "Name whole warps."},
+     "The count is a positive multiple of 32; 0 names the whole CTA. On an H200 33 is an illegal "
+     "instruction, "
+     "and counts wrap at 4096 (probe P8).",
+     "Name whole warps."},
     {"N7", "a warp arrives twice in one instance", barrier_protocol, kError,
      "The second arrival takes the place of another warp's, which is then counted in the next instance.",
      "Wait for the instance before arriving again."},
@@ -164,12 +175,33 @@ constexpr Rule kRules[] = {
      "The documents do not say what happens. If the generation before is not complete yet, the arrival is "
      "counted there.",
      "barrier.cluster.wait between two arrivals."},
-    {"HB1", "a remote arrival of scope .cta", race, kLint,
-     "mbarrier.arrive has scope .cta unless it says otherwise. By the letter of PTX it then publishes "
-     "nothing "
-     "to another CTA. All hardware that is known "
-     "publishes it, and CUTLASS and Triton rely on that; policy remote_scope=strict takes PTX at its word.",
-     "mbarrier.arrive.release.cluster, and a wait with .acquire.cluster."},
+    {"HB1", "accesses of two CTAs, ordered by a barrier of scope .cta only", race, kError,
+     "mbarrier.arrive and mbarrier.try_wait have scope .cta unless they say otherwise, and that scope does "
+     "not "
+     "contain another CTA of the cluster: an arrival there, or a wait for one from there, orders nothing "
+     "between "
+     "the two (M3, M9). An H200 shows it. Stores before a default arrive: the peer that waited still read 4 "
+     "% "
+     "old words in its shared memory, and nearly all in global memory (probe P12). Loads before a default "
+     "arrive: 20 % of the words were already those that the peer stored after its wait, 12 % with a bulk "
+     "copy "
+     "(probe P16). What is complete before the arrival is safe: wgmma, bulk copies and tcgen05 operations "
+     "that "
+     "were waited for, and loads before a fence.proxy.async, which waits for them. That is told as advice "
+     "(Q2), "
+     "unless policy remote_scope=strict takes PTX at its word there too.",
+     "mbarrier.arrive.release.cluster and a wait with .acquire.cluster, both; or fence.acq_rel.cluster "
+     "before "
+     "the arrive and after the wait. For loads whose buffer another CTA refills: .release.cluster, or "
+     "fence.proxy.async by the reading threads, before the arrive."},
+    {"Q2", "an arrival of scope .cta at a barrier of another CTA", race, kLint,
+     "By the letter it orders nothing between the CTAs (HB1). CUTLASS releases the stages of multicast "
+     "copies "
+     "that way, and for asynchronous operations that were waited for it works; so those are taken to be "
+     "ordered. "
+     "Generic loads and stores are not: there it is an error (HB1).",
+     "mbarrier.arrive.release.cluster, and a wait with .acquire.cluster; or nothing, if only asynchronous "
+     "operations depend on it."},
     {"MB8", "a wait on a barrier of another CTA", barrier_protocol, kError,
      "Only arrive, arrive_drop, expect_tx and complete_tx work on a remote mbarrier. A wait reads the local "
      "memory at that offset, or traps.",
@@ -409,11 +441,23 @@ constexpr Rule kRules[] = {
      "thread after it."},
     {"PX7", "global memory written by stores, read by TMA without a fence", proxy_fence, kError,
      "As PX1, for global memory.", "fence.proxy.async.global, or without a suffix."},
-    {"PX2", "shared memory read by loads, overwritten by the async proxy without a fence", proxy_fence, kLint,
-     "By the letter of PTX a generic read before an async write needs a proxy fence as well; corruption was "
-     "seen on real systems. Much "
-     "shipped code leaves it out, so this is advice unless --strict asks for more.",
-     "fence.proxy.async by the reading threads before they release the buffer."},
+    {"PX2", "shared memory read by loads, overwritten by the async proxy without a fence", proxy_fence,
+     kError,
+     "A generic read before an asynchronous write needs a proxy fence as well. On an H200 loads whose values "
+     "are "
+     "not used before the arrive were overtaken by the refill and returned the new bytes: 1 % of the words "
+     "where "
+     "the loads queue on one bank, one in 10^9 to 10^10 with ordinary loads (probe P9). The compiler does "
+     "not "
+     "wait for the loads before the arrive. None were wrong with the fence in the readers, with the fence in "
+     "the "
+     "producer after its wait, with fence.acq_rel.cta in its place, or where every value was used before the "
+     "arrive. By the text fence.acq_rel.cta does not do: it orders the generic proxy only (M10), so it stays "
+     "an "
+     "error. Whether values were used is not followed: policy read_fence=lint for kernels that use them.",
+     "fence.proxy.async by the reading threads before they release the buffer, or by the issuing thread "
+     "between "
+     "its wait and the copy (PX8)."},
     {"OB1.1", "data of the wrong generation", stale, kError,
      "A wait can pass although the data are not the ones meant: the phase it names is over, and the buffer "
      "was released already. Everything "
@@ -435,7 +479,9 @@ constexpr Rule kRules[] = {
      "Wait for the group before the registers are read or written."},
     {"BK6", "asynchronous work outlives its thread", lifetime, kError,
      "A store in flight reads shared memory that is given to another CTA when this one ends; a load in "
-     "flight writes there.",
+     "flight writes there. No document says that the exit waits for them. For stores an H200 does wait: the "
+     "next CTA starts a microsecond later, and 103,809,024 words of 103,809,024 were right (probe P14), so a "
+     "store is advice (policy exit_in_flight=error asks for more); a load stays an error.",
      "Wait for all groups and all copies before the thread that issued them ends."},
     {"RG2", "setmaxnreg in the wrong direction", resource, kError,
      "inc to fewer registers than owned, or dec to more, is undefined.",
@@ -458,6 +504,11 @@ constexpr Rule kRules[] = {
      "Use the instruction of the map's rank."},
     {"BS14", "TMA store with a negative coordinate", memory, kError,
      "A store starts inside the tensor; only loads may start outside.", "Clip the tile, or skip the store."},
+    {"BS15", "a tile that starts at no multiple of 16 bytes", memory, kError,
+     "The innermost coordinate of a tensor copy, times the size of an element, is a multiple of 16 bytes. No "
+     "document says so for plain types; an H200 answers anything else with an illegal instruction, loads and "
+     "stores alike (probe P5).",
+     "Align the tile, or split it."},
     {"M15", "warp synchronisation by a lane that is not in the mask", memory, kError,
      "A lane that executes a .sync instruction must be in its mask.",
      "Pass the mask of the lanes that execute it."},

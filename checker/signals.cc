@@ -26,8 +26,8 @@ constexpr size_t kMaxWritesInLevel = 256;          // a wait looks at all of the
 constexpr size_t kMaxKeptWords = size_t{1} << 27;  // half a gigabyte of clocks
 }  // namespace
 
-Signals::Signals(RunState& run)
-    : run_(run), states_(run.trace.signals.size()), kept_(run.lanes, run.views, 0) {
+Signals::Signals(RunState& run, Fences& fences)
+    : run_(run), states_(run.trace.signals.size()), fences_(fences), kept_(run.lanes, run.views, 0) {
   if (!states_.empty()) survey();
 }
 
@@ -86,8 +86,8 @@ void Signals::write(const Event& e) {
   const bool releases = e.has(Event::release) && wide_enough(s, e);
   run_.publish(kept, run_.strands.all(strand), releases);
   if (!releases && e.scope >= s.needed)  // M7: relaxed, after a release fence
-    if (const auto head = fence_heads_.find({strand, s.needed}); head != fence_heads_.end())
-      join(kept, kept_.all(head->second), kept_.stride());
+    if (const uint32_t* head = fences_.head(strand, s.needed); head != nullptr)
+      join(kept, head, kept_.stride());
   const int64_t before = s.value;
   s.value = e.kind == EventKind::signal_set ? static_cast<int64_t>(e.bytes)
                                             : plus(before, static_cast<int64_t>(e.bytes));
@@ -145,12 +145,8 @@ void Signals::take_in(const Event& e, const uint32_t* knowledge) {
   const bool wide = !e.has(Event::acquire) || wide_enough(s, e);
   run_.observe(strand, knowledge, e.has(Event::acquire) && wide);
   if (e.has(Event::acquire)) return;
-  const auto [at, fresh] = pending_.try_emplace({e.agent.v, s.needed}, 0);  // M8: until an acquire fence
-  if (fresh) {
-    at->second = kept_.take();
-    std::fill_n(kept_.all(at->second), kept_.stride(), 0u);
-  }
-  if (e.scope >= s.needed) join(kept_.all(at->second), knowledge, kept_.stride());
+  if (uint32_t* later = fences_.pending(e.agent.v, s.needed); later != nullptr && e.scope >= s.needed)  // M8
+    join(later, knowledge, kept_.stride());
 }
 
 void Signals::learn(const Event& e, const Level& level, int64_t wanted) {
@@ -198,28 +194,6 @@ void Signals::wait(const Event& e) {
                                     [&](const Level& l) { return l.before < wanted || &l == &s.levels[0]; });
     learn(e, *level, wanted);
     if (level == s.levels.rbegin()) s.waits.push_back({wanted, run_.here(e.agent.v), e.place});
-  }
-  run_.tick(e.agent.v);
-}
-
-void Signals::fence(const Event& e) {
-  if (states_.empty()) return;
-  const bool acquires = (e.flags & (Event::fence_acquire | Event::fence_sequential)) != 0;
-  const bool releases = (e.flags & (Event::fence_release | Event::fence_sequential)) != 0;
-  // A fence works for everything that its scope contains (M3; GM3: one of .cta tells another CTA nothing).
-  constexpr Scope scopes[] = {Scope::cta, Scope::cluster, Scope::gpu, Scope::sys};
-  for (const Scope scope : scopes) {
-    const auto seen = scope <= e.scope && acquires ? pending_.find({e.agent.v, scope}) : pending_.end();
-    if (seen == pending_.end()) continue;
-    run_.observe(run_.strands.all(e.agent.v), kept_.all(seen->second), true);
-    kept_.give_back(seen->second);
-    pending_.erase(seen);
-  }
-  for (const Scope scope : scopes) {
-    if (scope > e.scope || !releases) break;
-    const auto [at, fresh] = fence_heads_.try_emplace({e.agent.v, scope}, 0);
-    if (fresh) at->second = kept_.take();
-    std::copy_n(run_.strands.all(e.agent.v), kept_.stride(), kept_.all(at->second));
   }
   run_.tick(e.agent.v);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <utility>
 #include <vector>
 
-#include "checker/run_state.h"
+#include "checker/fences.h"
 
 namespace turnstile::checker {
 
@@ -17,13 +16,10 @@ namespace turnstile::checker {
 /// that a wait did not need could come before it (PF25): both are left to a search.
 class Signals {
  public:
-  explicit Signals(RunState& run);
+  Signals(RunState& run, Fences& fences);
 
   void write(const Event& e);
   void wait(const Event& e);
-  /// M7, M8: a release fence is what later relaxed writes publish; an acquire fence takes in what earlier
-  /// relaxed reads have seen.
-  void fence(const Event& e);
   /// Waits that are blocked at the end.
   void finish();
 
@@ -66,9 +62,8 @@ class Signals {
 
   RunState& run_;
   std::vector<State> states_;
+  Fences& fences_;
   KnowledgeTable kept_;
-  /// Slots by strand and scope: what fences of at least that scope publish, and what waits for one (GM3).
-  std::map<std::pair<uint32_t, Scope>, uint32_t> fence_heads_, pending_;
   std::vector<uint32_t> scratch_;
   std::vector<std::pair<uint32_t, int64_t>> order_;
 };

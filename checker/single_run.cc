@@ -14,12 +14,14 @@
 #include "checker/barriers.h"
 #include "checker/cluster_barriers.h"
 #include "checker/dependents.h"
+#include "checker/fences.h"
 #include "checker/lifetime.h"
 #include "checker/named_barriers.h"
 #include "checker/pools.h"
 #include "checker/queues.h"
 #include "checker/races.h"
 #include "checker/registers.h"
+#include "checker/scopes.h"
 #include "checker/signals.h"
 #include "checker/structure.h"
 
@@ -37,7 +39,9 @@ struct Survey {
 
   explicit Survey(const Trace& trace) {
     std::vector<bool> writes(trace.footprints.size());
+    NarrowScopes scopes(trace);
     for (const Event& e : trace.events) {
+      scopes.see(e);
       if (e.kind == EventKind::access || e.kind == EventKind::async_access) {
         if ((e.flags & (Event::write | Event::atomic)) != 0 || e.generation != 0) writes[e.footprint] = true;
       } else if (e.kind == EventKind::fence_proxy_async) {
@@ -49,8 +53,13 @@ struct Survey {
         uses.map_fences = true;
       } else if (e.kind == EventKind::dependency_wait) {
         dependent_launch = true;
+      } else if (e.kind == EventKind::mbarrier_arrive) {
+        uses.relaxed_barriers |= !e.has(Event::release);
+      } else if (e.kind == EventKind::mbarrier_wait) {
+        uses.relaxed_barriers |= !e.has(Event::acquire);
       }
     }
+    uses.narrow_scopes = scopes.found();
     for (const AsyncOp& op : trace.ops)
       uses.tensor_memory |= op.kind >= AsyncOp::Kind::tensor_mma && op.kind <= AsyncOp::Kind::tensor_commit;
     for (size_t f = 0; f < writes.size(); ++f)
@@ -101,14 +110,15 @@ class SingleRun {
       : state_(trace, policies,
                Lanes(trace.agents.size(), trace.barriers.size(), survey.named.size(), trace.queues.size()),
                Views(survey.uses), seen),
-        barriers_(state_),
+        fences_(state_, !trace.signals.empty() || survey.uses.narrow_scopes || survey.uses.relaxed_barriers),
+        barriers_(state_, fences_),
         named_(state_, survey.named),
         cluster_(state_),
         queues_(state_),
         races_(state_),
         registers_(state_),
         pools_(state_),
-        signals_(state_),
+        signals_(state_, fences_),
         lifetime_(state_),
         dependents_(state_),
         written_(survey.written),
@@ -144,8 +154,10 @@ class SingleRun {
         const EventKind kind = events[i].kind;
         if (kind != EventKind::access && kind != EventKind::async_access) step(events[i]);
       }
+      const uint32_t strand = events[q.event].agent.v, any = state_.views.any_scope;
       conflicts[q.conflict].issue_known =
-          queues_.issue_known(q.op, state_.strands.row(events[q.event].agent.v, Views::order));
+          queues_.issue_known(q.op, state_.strands.row(strand, Views::order)) ||
+          (any != Views::none && queues_.issue_known(q.op, state_.strands.row(strand, any)));
     }
   }
 
@@ -179,7 +191,8 @@ class SingleRun {
       case EventKind::fence_proxy_async:
         return fence_proxy(e);
       case EventKind::fence:
-        return signals_.fence(e);
+        barriers_.fence(e);
+        return fences_.fence(e);
       case EventKind::fence_mbarrier_init:
         return barriers_.fence_init(e);
       case EventKind::fence_tensormap:
@@ -278,12 +291,20 @@ class SingleRun {
   }
 
   void fence_proxy(const Event& e) {  // PX8: what is known now, not what is learned later
-    const uint32_t* order = state_.strands.row(e.agent.v, Views::order);
-    if (e.has(Event::shared_space))
-      join(state_.strands.row(e.agent.v, state_.views.fenced_shared), order, state_.lanes.width);
-    if (e.has(Event::global_space))
-      join(state_.strands.row(e.agent.v, state_.views.fenced_global), order, state_.lanes.width);
+    const Views& v = state_.views;
+    if (e.has(Event::shared_space)) fence_proxy(e.agent.v, v.fenced_shared, v.shared_reads_over);
+    if (e.has(Event::global_space)) fence_proxy(e.agent.v, v.fenced_global, v.global_reads_over);
     state_.tick(e.agent.v);
+  }
+
+  // P16: it waits for the reads of its own thread; of others nobody has asked.
+  void fence_proxy(uint32_t strand, uint32_t fenced, uint32_t fenced_reads) {
+    const uint32_t width = state_.lanes.width, over = state_.views.reads_over;
+    KnowledgeTable& known = state_.strands;
+    join(known.row(strand, fenced), known.row(strand, Views::order), width);
+    if (over == Views::none) return;
+    known.row(strand, over)[strand] = state_.here(strand).value;
+    join(known.row(strand, fenced_reads), known.row(strand, over), width);
   }
 
   // TMAP2: a release makes what this strand knows ready for the proxy; an acquire takes in what was made
@@ -394,6 +415,7 @@ class SingleRun {
   }
 
   RunState state_;
+  Fences fences_;
   Barriers barriers_;
   NamedBarriers named_;
   ClusterBarriers cluster_;

@@ -109,6 +109,7 @@ Result<MimwOutcome> check_mimw(const MimwProgram& program, const std::string& va
   outcome.values = values;
   const Trace trace = sim::run_orchestration(*orchestration);
   DecideOptions options;
+  if (variant == mimw_lenient_variant) options.check.policies.read_fence = Severity::lint;
   options.search.states = limits.states;
   options.search.seconds = limits.seconds;
   options.interrupted = interrupted;

@@ -29,7 +29,9 @@ Result<CorpusAnswer> ask(const golden::Expectations& table, const golden::Mutant
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(launch->source_path, ignored))
     return fail(launch->path, 0, 0, "lines can only be compared where `source` names a file that is there");
-  const Result<CheckOutcome> outcome = check_launch(*launch, {}, {});
+  CheckLimits limits;
+  limits.strict = true;  // a table asks for every rule by its letter: what a GPU happens to forgive is a fault
+  const Result<CheckOutcome> outcome = check_launch(*launch, limits, {});
   if (!outcome) return tl::unexpected(outcome.error());
 
   CorpusAnswer answer;

@@ -15,7 +15,7 @@ TEST_CASE("the ring is clean for every number of stages, consumers, warps and tr
           CAPTURE(stages);
           CAPTURE(trips);
           expect_clean(execute(ring({stages, 2, trips, warps, true}), seed));
-          expect_clean(execute(ring({stages, 1, trips, 1, false}), seed));  // T3, T4, T9
+          expect_clean(execute(ring({stages, 1, trips, 1, false, true}), seed));  // T3, T4, T9
         }
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("PI5: several waits for one phase, also after a release of something e
   p.roles[0].arrive_tx(q_full, 64).load(0, q_full, 64);
   for (uint32_t i = 0; i < 4; ++i) {
     p.roles[0].wait(k_empty, 1 - i % 2).arrive_tx(k_full, 64).load(1, k_full, 64);
-    p.roles[1].wait(q_full, 0).wait(k_full, i % 2).read(0).read(1).arrive(k_empty);
+    p.roles[1].wait(q_full, 0).wait(k_full, i % 2).read(0).read(1).fence().arrive(k_empty);
   }
   expect_clean(execute(p, 0));
 }

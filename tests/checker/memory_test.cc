@@ -84,26 +84,49 @@ TEST_CASE("E7: fence by only some of the writers") {
   CHECK(d.sides.front().position.line == 8);
 }
 
-TEST_CASE(
-    "LT17: ld.shared, release, TMA refill: advice by default, an error if asked, nothing with a fence") {
-  for (bool fenced : {false, true}) {
-    RoleProgram p = ring({1, 1, 3, 1, false});
-    if (fenced)
-      for (size_t i = 0; i < p.roles[1].steps.size(); ++i)
-        if (p.roles[1].steps[i].kind == Step::Kind::arrive) {
-          Step f;
-          f.kind = Step::Kind::fence;
-          f.line = 23;
-          p.roles[1].steps.insert(p.roles[1].steps.begin() + static_cast<std::ptrdiff_t>(i++), f);
-        }
-    const Trace trace = execute(p, 0);
-    const Report r = check(trace);
+namespace {
+
+enum class ReadFence { none, reader, producer, producer_before_wait };
+
+/// A ring of one stage whose consumer reads with loads.
+RoleProgram read_and_refill(ReadFence fence) {
+  RoleProgram p = ring({1, 1, 3, 1, false});
+  const auto insert = [&](Role& role, Step::Kind kind, std::ptrdiff_t after) {
+    for (size_t i = 0; i < role.steps.size(); ++i) {
+      if (role.steps[i].kind != kind) continue;
+      Step f;
+      f.kind = Step::Kind::fence;
+      f.line = 23;
+      role.steps.insert(role.steps.begin() + static_cast<std::ptrdiff_t>(i) + after, f);
+      ++i;
+    }
+  };
+  if (fence == ReadFence::reader) insert(p.roles[1], Step::Kind::arrive, 0);
+  if (fence == ReadFence::producer) insert(p.roles[0], Step::Kind::wait, 1);
+  if (fence == ReadFence::producer_before_wait) insert(p.roles[0], Step::Kind::wait, 0);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("LT17, P9, PX8: ld.shared, release, TMA refill: an error, advice if asked, nothing with a fence") {
+  CheckOptions lint;
+  lint.policies.read_fence = Severity::lint;
+  for (const ReadFence fence : {ReadFence::none, ReadFence::producer_before_wait}) {
+    const Trace trace = execute(read_and_refill(fence), 0);
+    const Diagnostic d = expect_rule(trace, "PX2", check(trace).diagnostics.front().where.line);
+    CHECK(d.severity == Severity::error);
+    CHECK(has_fact(d, "probe P9"));
+    CHECK(d.help.find("read_fence=lint") != std::string::npos);
+    CHECK(check(trace).verdict == Verdict::finding);
+    CHECK(check(trace, lint).verdict == Verdict::clean);
+    CHECK(check(trace, lint).diagnostics.size() == 1);
+  }
+  for (const ReadFence fence : {ReadFence::reader, ReadFence::producer}) {
+    const Report r = check(execute(read_and_refill(fence), 0));
+    INFO(text_of(r));
     CHECK(r.verdict == Verdict::clean);
-    CHECK(r.diagnostics.size() == (fenced ? 0 : 1));
-    if (!fenced) CHECK(r.diagnostics.front().rule == "PX2");
-    CheckOptions strict;
-    strict.policies.read_fence = Severity::error;
-    CHECK(check(trace, strict).verdict == (fenced ? Verdict::clean : Verdict::finding));
+    CHECK(r.diagnostics.empty());
   }
 }
 
@@ -282,22 +305,7 @@ TEST_CASE("LT1, LT10, LT11: fresh, initialised twice, initialised without a barr
   expect_first(never.trace, FindingClass::barrier_protocol, "MB10", 1);
 }
 
-TEST_CASE("BK6: stores and loads that outlive their thread") {
-  for (const int waited : {0, 1, 2}) {  // nothing, .read, all
-    RoleProgram p;
-    p.role("W");
-    const uint32_t q = p.queue(QueueInfo::Kind::bulk, {0});
-    p.roles[0].at(3).store(0, 0, q).at(4).commit(q);
-    if (waited > 0) p.roles[0].at(5).group_wait(q, 0, waited == 1);
-    const Trace trace = execute(p, 0);
-    if (waited == 0) {
-      expect_first(trace, FindingClass::lifetime, "BK6", 3);
-    } else {
-      expect_clean(trace);
-      CHECK(check(trace).diagnostics.size() ==
-            (waited == 1 ? 1 : 0));  // advice: the writes may not be complete
-    }
-  }
+TEST_CASE("BK6: a load that outlives its thread") {
   RoleProgram p;
   const uint32_t full = p.barrier("full", 1);
   p.role("P");

@@ -302,6 +302,7 @@ RoleProgram ring(const RingOptions& o) {
           r.at(21).wgmma(s, queue).at(22).commit(queue).at(23).group_wait(queue, 0);
         else
           r.at(21).read(s);
+        if (!o.wgmma && o.fenced) r.at(22).fence();
         if (w == 0) r.at(24).arrive(empty[s]);
       }
     }

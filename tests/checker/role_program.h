@@ -113,6 +113,7 @@ Trace execute(const RoleProgram& program, uint64_t seed);
 struct RingOptions {
   uint32_t stages = 2, consumers = 2, trips = 5, warps = 1;
   bool wgmma = false;
+  bool fenced = false;  ///< consumers that read with loads execute a proxy fence before they release (PX2)
 };
 RoleProgram ring(const RingOptions& options);
 
