@@ -3,78 +3,22 @@
 // A trace is input like any other: before it is replayed, every index in it is looked at once.
 #include "checker/run_state.h"
 #include "checker/single_run.h"
+#include "model/event_object.h"
 
 namespace turnstile::checker {
 
 namespace {
 
-bool bad(uint32_t object, size_t size) { return object >= size; }
-
 std::string event_defect(const Trace& t, const Event& e) {
   if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
     return "an event names a strand or a place that is not there";
-  bool wrong = false;
-  switch (e.kind) {
-    case EventKind::fork:
-    case EventKind::join:
-      wrong = bad(e.object, t.agents.size()) || e.object == e.agent.v;
-      break;
-    case EventKind::mbarrier_init:
-    case EventKind::mbarrier_inval:
-    case EventKind::mbarrier_arrive:
-    case EventKind::mbarrier_expect_tx:
-    case EventKind::mbarrier_wait:
-      wrong = bad(e.object, t.barriers.size());
-      break;
-    case EventKind::access:
-      wrong = bad(e.footprint, t.footprints.size());
-      break;
-    case EventKind::async_access:
-      wrong = bad(e.footprint, t.footprints.size()) || bad(e.object, t.ops.size());
-      break;
-    case EventKind::async_issue:
-    case EventKind::async_complete:
-      wrong = bad(e.object, t.ops.size());
-      break;
-    case EventKind::group_commit:
-    case EventKind::group_wait:
-    case EventKind::register_hazard:
-      wrong = bad(e.object, t.queues.size());
-      break;
-    case EventKind::signal_add:
-    case EventKind::signal_set:
-    case EventKind::signal_wait:
-      wrong = bad(e.object, t.signals.size());
-      break;
-    case EventKind::pool_acquire:
-    case EventKind::pool_release:
-      wrong = bad(e.object, t.pools.size());
-      break;
-    case EventKind::named_barrier_arrive:
-      wrong = e.bytes > 0xffffffff;
-      break;
-    case EventKind::tensor_alloc:
-    case EventKind::tensor_dealloc:
-      wrong = e.generation > 0xffffffff || e.bytes > 2;
-      break;
-    case EventKind::named_barrier_pass:
-    case EventKind::fence_proxy_async:
-    case EventKind::fence:
-    case EventKind::fence_mbarrier_init:
-    case EventKind::registers_release:
-    case EventKind::registers_acquire:
-    case EventKind::cluster_arrive:
-    case EventKind::cluster_wait:
-    case EventKind::tensor_fence_before:
-    case EventKind::tensor_fence_after:
-    case EventKind::tensor_relinquish:
-    case EventKind::fence_tensormap:
-    case EventKind::dependents_launch:
-    case EventKind::dependency_wait:
-    case EventKind::exit:
-      break;
-  }
-  return wrong ? "an event names an object that is not there" : "";
+  const bool meets_itself = (e.kind == EventKind::fork || e.kind == EventKind::join) && e.object == e.agent.v;
+  if (meets_itself || !names_what_is_there(t, e)) return "an event names an object that is not there";
+  if (e.kind == EventKind::named_barrier_arrive && e.bytes > 0xffffffff)
+    return "a named barrier gets more threads than there are";
+  const bool allocates = e.kind == EventKind::tensor_alloc || e.kind == EventKind::tensor_dealloc;
+  if (allocates && (e.generation > 0xffffffff || e.bytes > 2)) return "tensor memory that does not exist";
+  return {};
 }
 
 /// Of which kind the queue of an operation has to be; none: it needs no queue.

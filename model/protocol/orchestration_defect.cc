@@ -3,6 +3,7 @@
 // Everything that OrchestrationMachine takes for granted, checked once. Traces and texts are input.
 #include <vector>
 
+#include "model/event_object.h"
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/orchestration_machine.h"
 
@@ -11,7 +12,6 @@ namespace turnstile {
 namespace {
 
 constexpr size_t kMaxEvents = size_t{1} << 31;
-constexpr uint32_t kMaxNamedObjects = 16u << 16;
 
 std::string table_defect(const Orchestration& program) {
   const Trace& t = program.tables;
@@ -36,66 +36,11 @@ std::string table_defect(const Orchestration& program) {
 std::string event_defect(const Trace& t, const Event& e, uint32_t strand) {
   if (e.agent.v != strand) return "an event lies in the list of another strand";
   if (e.place >= t.places.size()) return "an event names a place that is not there";
-  size_t objects = 0;
-  switch (e.kind) {
-    case EventKind::fork:
-    case EventKind::join:
-      objects = t.agents.size();
-      break;
-    case EventKind::mbarrier_init:
-    case EventKind::mbarrier_inval:
-    case EventKind::mbarrier_arrive:
-    case EventKind::mbarrier_expect_tx:
-    case EventKind::mbarrier_wait:
-      objects = t.barriers.size();
-      break;
-    case EventKind::named_barrier_arrive:
-    case EventKind::named_barrier_pass:
-      if (e.bytes > 0xffffffff) return "a named barrier gets more threads than there are";
-      objects = kMaxNamedObjects;
-      break;
-    case EventKind::access:
-      if (e.footprint >= t.footprints.size()) return "an access names a footprint that is not there";
-      return {};
-    case EventKind::async_issue:
-      objects = t.ops.size();
-      break;
-    case EventKind::async_access:
-    case EventKind::async_complete:
-      return "a strand executes what an operation does when it lands";
-    case EventKind::group_commit:
-    case EventKind::group_wait:
-    case EventKind::register_hazard:
-      objects = t.queues.size();
-      break;
-    case EventKind::signal_add:
-    case EventKind::signal_set:
-    case EventKind::signal_wait:
-      objects = t.signals.size();
-      break;
-    case EventKind::pool_acquire:
-    case EventKind::pool_release:
-      objects = t.pools.size();
-      break;
-    case EventKind::fence_proxy_async:
-    case EventKind::fence:
-    case EventKind::fence_mbarrier_init:
-    case EventKind::registers_release:
-    case EventKind::registers_acquire:
-    case EventKind::cluster_arrive:
-    case EventKind::cluster_wait:
-    case EventKind::tensor_fence_before:
-    case EventKind::tensor_fence_after:
-    case EventKind::tensor_alloc:
-    case EventKind::tensor_dealloc:
-    case EventKind::tensor_relinquish:
-    case EventKind::fence_tensormap:
-    case EventKind::dependents_launch:
-    case EventKind::dependency_wait:
-    case EventKind::exit:
-      return {};
-  }
-  return e.object < objects ? "" : "an event names an object that is not there";
+  if (e.kind == EventKind::async_access || e.kind == EventKind::async_complete)
+    return "a strand executes what an operation does when it lands";
+  if (object_of(e.kind) == EventObject::named_barrier && e.bytes > 0xffffffff)
+    return "a named barrier gets more threads than there are";
+  return names_what_is_there(t, e) ? "" : "an event names an object that is not there";
 }
 
 std::string landing_defect(const Trace& t, const std::vector<Event>& events, uint32_t op) {
