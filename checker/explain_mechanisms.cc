@@ -147,7 +147,9 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
       return;
     case MisuseKind::tensor_not_allocated:
       d.rule = "TC6";
-      d.message = who + " frees columns of tensor memory that are not allocated";
+      d.message = who + " frees columns of tensor memory that " +
+                  (m.other == no_event ? "are not allocated" : "may not be allocated yet");
+      if (m.other != no_event) side("nothing orders this allocation before it");
       d.help = "free exactly what was allocated, once";
       return;
     case MisuseKind::tensor_bad_count:
@@ -160,6 +162,7 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
       d.rule = "TC5";
       d.message = who + " allocates " + std::to_string(e.count) + " columns after an allocation of " +
                   std::to_string(m.amount) + ": the counts of a CTA should not increase";
+      if (m.other != no_event) side("nothing orders this allocation after it");
       d.help = "allocate the largest first";
       return;
     case MisuseKind::tensor_relinquished:

@@ -66,6 +66,35 @@ void Pools::check_peer(const Event& e) {
   run_.misuse(Misuse::Kind::peer_not_started, run_.now);
 }
 
+// TC5 in every order: a larger allocation that need not come before this one can come right after it.
+void Pools::check_increase(const Columns& c, const Event& e) {
+  const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
+  const auto larger = std::find_if(c.all.begin(), c.all.end(), [&](const Allocation& a) {
+    return a.count > e.count && !knows(causal, a.epoch);
+  });
+  if (larger != c.all.end())
+    run_.misuse(Misuse::Kind::tensor_increasing, larger->event, 0, run_.now, e.count);
+}
+
+// TC6 in every order: what is freed here has to be allocated by then.
+void Pools::check_allocated(Columns& c, const Event& e) {
+  const auto first = static_cast<uint32_t>(e.generation);
+  Allocation* freed = nullptr;
+  size_t choices = 0;
+  for (Allocation& a : c.all) {
+    if (!a.live || a.count != e.count || (first != TensorMemory::any_column && a.first != first)) continue;
+    ++choices;
+    if (freed == nullptr || a.first < freed->first) freed = &a;
+  }
+  if (freed == nullptr) return;
+  freed->live = false;
+  if (knows(run_.strands.row(e.agent.v, Views::causal), freed->epoch)) return;
+  if (choices > 1)
+    run_.uncovered("which of several allocations of tensor memory is freed depends on the order", e.place);
+  else
+    run_.misuse(Misuse::Kind::tensor_not_allocated, run_.now, 0, freed->event);
+}
+
 void Pools::tensor_alloc(const Event& e) {
   Columns& c = columns_[run_.cta(e.agent)];
   if (e.bytes == 2) check_peer(e);
@@ -77,8 +106,9 @@ void Pools::tensor_alloc(const Event& e) {
     if (run_.trace.agents[run_.trace.events[before].agent.v].warp != run_.trace.agents[e.agent.v].warp)
       run_.misuse(Misuse::Kind::tensor_other_warp, run_.now, 0, before);
   }
+  check_increase(c, e);
   take(c.holders, e.agent.v, e.count, run_.now);
-  c.all.push_back({run_.here(e.agent.v), run_.now});
+  c.all.push_back({run_.here(e.agent.v), run_.now, static_cast<uint32_t>(e.generation), e.count});
   if (e.bytes == 2) c.paired.push_back(c.all.back());
   c.place = e.place;
   run_.tick(e.agent.v);
@@ -94,6 +124,7 @@ void Pools::tensor_dealloc(const Event& e) {
     if (!there || !knows(run_.strands.row(e.agent.v, Views::causal), peer[n - 1].epoch))
       run_.misuse(Misuse::Kind::peer_not_allocated, run_.now, 0, there ? peer[n - 1].event : no_event);
   }
+  check_allocated(c, e);
   outcome(c.machine.free(static_cast<uint32_t>(e.generation), e.count, static_cast<uint32_t>(e.bytes)),
           c.machine.last_count(), c.relinquish);
   take(c.holders, e.agent.v, -int64_t{e.count}, run_.now);

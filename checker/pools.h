@@ -36,6 +36,8 @@ class Pools {
   struct Allocation {
     Epoch epoch;
     size_t event;
+    uint32_t first = 0, count = 0;  ///< columns
+    bool live = true;
   };
   struct Columns {
     TensorMemory machine;
@@ -49,6 +51,8 @@ class Pools {
   bool fits(const std::map<uint32_t, Holder>& holders, int64_t units) const;
   void outcome(TensorMemory::Outcome outcome, uint32_t last_count, size_t relinquish);
   void check_peer(const Event& e);
+  void check_increase(const Columns& c, const Event& e);
+  void check_allocated(Columns& c, const Event& e);
   void finish_columns(const Columns& c);
 
   RunState& run_;

@@ -19,6 +19,9 @@ using Op = AsyncOp::Kind;
 /// Of a strand at a named barrier: it waits for an instance that never completes (NX1).
 constexpr int stuck = 3;
 
+/// Allocations of tensor memory that are told apart: two numbers, counts of 64 to 512.
+constexpr size_t kinds_of_allocation = 32;
+
 /// A state is one row of 16-bit numbers; each group of them begins where the one before ends.
 using Row = std::u16string;
 
@@ -97,6 +100,8 @@ class Search {
     tags_ = group(s, t_.footprints.size());
     ops_ = group(s, t_.ops.size(), -1);
     registers_ = group(s, t_.cluster_ctas);
+    columns_ = group(s, 3 * size_t{t_.cluster_ctas});
+    live_ = group(s, kinds_of_allocation * t_.cluster_ctas);
     for (size_t b = 0; b < barriers; ++b) {
       s.set(pending_, b, t_.barriers[b].initial_count);
       s.set(count_, b, t_.barriers[b].initial_count);
@@ -260,6 +265,11 @@ class Search {
         if (s.at(registers_, t_.agents[a].cta) < count - bytes) return;  // RG4
         n.add(registers_, t_.agents[a].cta, bytes - count);
         break;
+      case Kind::tensor_alloc:
+      case Kind::tensor_dealloc:
+      case Kind::tensor_relinquish:
+        if (!step_columns(s, n, e, t_.agents[a].cta)) return;
+        break;
       case Kind::group_commit:  // the groups are part of the program
       case Kind::fence_proxy_async:
         break;
@@ -288,6 +298,31 @@ class Search {
           !(s.at(sync_, w) == 1 && next(s, w).object == o))
         return;
     release(s, o);
+  }
+
+  // TC4 to TC7. False: it waits, or is refused.
+  bool step_columns(const State& s, State& n, const Event& e, size_t cta) {
+    const size_t used = 3 * cta, last = used + 1, given_up = used + 2;
+    if (e.kind == Kind::tensor_relinquish) {
+      n.set(columns_, given_up, 1);
+      return true;
+    }
+    const int count = static_cast<int>(e.count);
+    const size_t which =
+        cta * kinds_of_allocation + 16 * (e.generation / 32) + static_cast<size_t>(count) / 64;
+    if (e.kind == Kind::tensor_dealloc) {
+      if (s.at(live_, which) == 0) return refuse(), false;  // TC6
+      n.add(live_, which, -1);
+      n.add(columns_, used, -count);
+      return true;
+    }
+    if (s.at(columns_, used) + count > 512) return false;                                   // TC4: blocks
+    if (s.at(columns_, given_up) != 0) return refuse(), false;                              // TC7
+    if (s.at(columns_, last) != 0 && s.at(columns_, last) < count) return refuse(), false;  // TC5
+    n.set(columns_, last, count);
+    n.add(live_, which, 1);
+    n.add(columns_, used, count);
+    return true;
   }
 
   // BK1 to BK4, CA3, WG3, TC17: every operation of a group up to this one is done, or has read.
@@ -333,8 +368,9 @@ class Search {
     return true;
   }
 
-  // D5: a copy that will write into the CTA is still in flight.
+  // D5: a copy that will write into the CTA is still in flight. TC6: nothing may stay allocated.
   void end_cta(const State& s, uint32_t cta) {
+    truth_.dead |= s.at(columns_, 3 * size_t{cta}) != 0;  // TC6: a leak
     for (size_t o = 0; o < t_.ops.size(); ++o)
       if (in_flight(s, o) && t_.ops[o].kind == Op::bulk_load)
         for (const Event& e : program_.operations[o])
@@ -419,8 +455,10 @@ class Search {
   Group arrived_, expected_, whole_;     // per named barrier; whole: nobody named a thread count
   Group registers_;                      // per CTA, of each thread of a group: given back and not taken
   Group signals_, pools_;
-  Group tags_;            // per footprint
-  Group ops_;             // per operation: -1 not issued, else events done
+  Group columns_;  // per CTA: columns allocated, of the last allocation, whether the permit is given up
+  Group live_;     // per CTA, allocation number (0 or 1) and count / 64: allocations
+  Group tags_;     // per footprint
+  Group ops_;      // per operation: -1 not issued, else events done
   bool stopped_ = false;  ///< a step of this state was refused: having no successor is then no hang
 };
 

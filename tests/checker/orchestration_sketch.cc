@@ -96,11 +96,17 @@ Word word(K kind) {
       return {"registers_dec", registers};
     case K::registers_inc:
       return {"registers_inc", registers};
+    case K::tensor_alloc:
+      return {"tensor_alloc", "tensor memory allocation"};
+    case K::tensor_free:
+      return {"tensor_free", "tensor memory allocation"};
+    case K::tensor_relinquish:
+      return {"tensor_relinquish", "tensor memory allocation"};
   }
   return {"?", nullptr};
 }
 
-constexpr K last_kind = K::registers_inc;
+constexpr K last_kind = K::tensor_relinquish;
 
 class Lowering {
  public:
@@ -365,6 +371,18 @@ class Lowering {
       }
       case K::tensor_wait:
         wait_groups(s, at, Q::tensor_load, 0);
+        break;
+      case K::tensor_alloc:
+      case K::tensor_free: {
+        Event& e =
+            event(s, at, o.kind == K::tensor_alloc ? EventKind::tensor_alloc : EventKind::tensor_dealloc);
+        e.count = o.count;
+        e.bytes = 1;  // cta_group
+        e.generation = 32 * o.object;
+        break;
+      }
+      case K::tensor_relinquish:
+        event(s, at, EventKind::tensor_relinquish);
         break;
       case K::registers_dec:
       case K::registers_inc: {

@@ -52,6 +52,9 @@ struct SketchOp {
     tensor_wait,    ///< for all loads
     registers_dec,  ///< count = registers per thread from now on
     registers_inc,  ///< count
+    tensor_alloc,   ///< object = number of the allocation, count = columns
+    tensor_free,    ///< object, count
+    tensor_relinquish,
   };
   Kind kind = Kind::read;
   uint32_t object = 0, count = 1, buffer = 0;
@@ -104,6 +107,8 @@ Sketch remote_sketch(uint32_t trips);
 Sketch tensor_sketch(uint32_t stages, uint32_t trips, uint32_t tiles, uint32_t accumulators);
 /// setmaxnreg: one group gives registers back, others take them (RG4, EXT9).
 Sketch registers_sketch(uint32_t takers, bool both_fit);
+/// Two warps allocate tensor memory; a third frees what the first one got (TC4 to TC7).
+Sketch allocation_sketch(uint32_t columns, uint32_t trips);
 /// __syncthreads while warps end (N8).
 Sketch whole_cta_sketch(uint32_t warps, uint32_t trips, bool early_end);
 

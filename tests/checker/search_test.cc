@@ -286,7 +286,7 @@ TEST_CASE("a sibling warp that nobody waits for is lapped: the shortest schedule
 }
 
 TEST_CASE("no shorter schedule shows the fault than the one that is called shortest") {
-  for (const uint64_t seed : {3, 11, 17, 23, 42, 77}) {
+  for (const uint64_t seed : {3U, 11U, 17U, 23U, 42U, 77U}) {
     Random random(seed);
     const Sketch sketch = random_sketch(random);
     const Orchestration program = lower(sketch);

@@ -359,6 +359,25 @@ Sketch registers_sketch(uint32_t takers, bool both_fit) {
   return w.sketch;
 }
 
+Sketch allocation_sketch(uint32_t columns, uint32_t trips) {
+  Writer w;
+  w.sketch.base = "allocation";
+  w.sketch.buffers = 1;
+  const uint32_t given = w.barrier(1), back = w.barrier(1);
+  const uint32_t first = w.strand(), second = w.strand(), frees = w.strand();
+  for (uint32_t i = 0; i < trips; ++i) {
+    w.wait(first, back, 1 - i % 2);
+    w.add(first, {K::tensor_alloc, 0, columns});
+    w.arrive(first, given);
+    w.wait(frees, given, i % 2);
+    w.add(frees, {K::tensor_free, 0, columns});
+    w.arrive(frees, back);
+    w.add(second, {K::tensor_alloc, 1, columns});
+    w.add(second, {K::tensor_free, 1, columns});
+  }
+  return w.sketch;
+}
+
 Sketch whole_cta_sketch(uint32_t warps, uint32_t trips, bool early_end) {
   Writer w;
   w.sketch.base = "whole CTA";

@@ -33,7 +33,7 @@ Sketch part_sketch(Random& random) {
 }
 
 Sketch base_sketch(Random& random) {
-  switch (below(random, 19)) {
+  switch (below(random, 20)) {
     case 0:
       return ring_sketch(1 + below(random, 3), 1 + below(random, 2), 2 + below(random, 4), below(random, 2));
     case 1:
@@ -68,6 +68,8 @@ Sketch base_sketch(Random& random) {
     case 14:
       return tensor_sketch(1 + below(random, 2), 1 + below(random, 2), 1 + below(random, 2),
                            1 + below(random, 2));
+    case 16:
+      return allocation_sketch(64u << below(random, 3), 1 + below(random, 2));
     case 17:
     case 18: {
       const Sketch first = part_sketch(random);
@@ -110,6 +112,10 @@ void retarget(Sketch& s, SketchOp& o, Random& random) {
     case K::tensor_load:
       o.count = below(random, s.accumulators);
       break;
+    case K::tensor_alloc:
+    case K::tensor_free:
+      o.object = below(random, 2);
+      break;
     default:
       break;
   }
@@ -148,6 +154,10 @@ void retune(SketchOp& o, Random& random) {  // another parity, count, number of 
     case K::copy_wait:
       o.count = below(random, 3);
       break;
+    case K::tensor_alloc:
+    case K::tensor_free:
+      o.count = 64u << below(random, 3);
+      break;
     case K::registers_dec:
     case K::registers_inc:
       o.count = 40 + 64 * below(random, 4);
@@ -182,6 +192,8 @@ K near(K kind) {
       return K::spin_eq;
     case K::spin_eq:
       return K::spin;
+    case K::tensor_free:
+      return K::tensor_relinquish;
     default:
       return kind;
   }
