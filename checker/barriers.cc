@@ -179,7 +179,8 @@ void Barriers::publish(const Event& e) {
   if (!keeps_near_) return;
   uint32_t* near = arriving_near_.all(b);
   if (far && e.has(Event::release)) tell_complete(near, knowledge);
-  if (told != nullptr && far) tell_reads(near, told);
+  if (told != nullptr && far)
+    for (KnowledgeTable* table : {&arriving_, &arriving_near_}) tell_reads(table->all(b), told);
   if (told != nullptr && !far) run_.publish(near, told, true);
 }
 

@@ -95,9 +95,10 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
       // Write, read, write: who knows that the read is over, and that it came after the first write, comes
       // after the first write too, although the completion of the reader told nothing else (E5): the way of
       // every stage that tcgen05.commit releases.
-      const bool by_reader = current.kind == Kind::write && !known(last, order) &&
-                             std::any_of(region.frontier.begin(), region.frontier.end(),
-                                         [&](const Access& a) { return a.ordered && known(a, order); });
+      const bool by_reader =
+          current.kind == Kind::write && !known(last, order) &&
+          std::any_of(region.frontier.begin(), region.frontier.end(),
+                      [&](const Access& a) { return a.ordered && reader_tells(a, last, order); });
       ordered = by_reader || check(r, last, current, order);
     }
     if (tagged && current.kind == Kind::read) check_tag(r, current, order);
@@ -140,6 +141,14 @@ bool Races::known(const Access& prior, const Order& order) {
   if (view != nullptr && knows(view, prior.epoch)) return true;
   return generic && prior.kind == Kind::read && order.of_reads != nullptr &&
          knows(order.of_reads, prior.epoch);
+}
+
+// A generic read that is over although no view holds it (HB1) says nothing of the store that it read: that
+// may still be on its way to others (P12).
+bool Races::reader_tells(const Access& reader, const Access& write, const Order& order) {
+  if (!known(reader, order)) return false;
+  if (reader.proxy != Proxy::generic || write.proxy != Proxy::generic) return true;
+  return order.of_generic != nullptr && knows(order.of_generic, reader.epoch);
 }
 
 bool Races::happened_before(const Access& prior, const Order& order) {

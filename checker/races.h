@@ -62,6 +62,7 @@ class Races {
   /// False: they are not ordered, and it was noted.
   bool check(uint32_t region, const Access& prior, const Access& current, const Order& order);
   static bool known(const Access& prior, const Order& order);
+  static bool reader_tells(const Access& reader, const Access& write, const Order& order);
   static bool happened_before(const Access& prior, const Order& order);
   void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current);
   bool ordered_by_queue(uint32_t region, const Access& prior, const Access& current, const Order& order);

@@ -281,3 +281,19 @@ TEST_CASE("P16: the proxy fence before a default remote arrive is that of the th
       expect_error(t.trace, "HB1", 8);
   }
 }
+
+TEST_CASE("P12: a read that is over does not carry the store that it read to another CTA") {
+  TraceBuilder t(2);
+  t.cluster(2, 2);
+  const uint32_t empty = t.barrier("@0.empty", 1, 0);
+  t.cluster_sync(1, 1);
+  t.write(1, 2, t.shared_of(1, 0));
+  t.read(1, 3, t.shared_of(1, 0));
+  t.fence(1, 4);
+  t.arrive(1, 5, empty);
+  t.wait(0, 6, empty, 0, 1);
+  t.write(0, 7, t.shared_of(1, 0));
+  t.cluster_sync(8, 2);
+  t.exit_all(9);
+  expect_error(t.trace, "HB1", 7);
+}
