@@ -231,6 +231,7 @@ void Barriers::arrive(const Event& e) {
   if (!usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
   contribute(b, knowledge, run_.now);
   publish(e);
+  check_seen(b, knowledge, run_.now);
   s.open.strands.push_back(run_.here(strand));
   for (Expected& x : s.expects) x.covered |= knows(knowledge, x.epoch);
   const bool announces = e.has(Event::expects_bytes) && e.bytes > 0;  // K5: zero bytes are no contribution
@@ -292,6 +293,21 @@ void Barriers::arrive_async(const AsyncOp& op, size_t issue_event, uint32_t* kno
   if (op.kind == AsyncOp::Kind::tensor_commit) raise_lane(arriving_, run_.views.tensor_in);
   s.open.async = true;
   settle(b, s.machine.arrive(1), run_.now);
+}
+
+// S1: before an arrival in a phase some wait for the phase before must have returned true. Only of objects
+// that are made in sight: a text that takes its barriers as given may leave out who waits for them. Where D3
+// fails, S1 says nothing new.
+void Barriers::check_seen(uint32_t b, uint32_t* knowledge, size_t event) {
+  State& s = states_[b];
+  const uint64_t generation = s.machine.generation();
+  if (generation == 0 || s.init.value == 0 || s.unseen_reported) return;
+  if (std::any_of(s.passed.begin(), s.passed.end(),
+                  [&](const Passed& p) { return knows(knowledge, p.epoch); }))
+    return;
+  if (!completion_known(knowledge, b, generation)) return;
+  s.unseen_reported = true;
+  run_.misuse(Misuse::Kind::phase_unseen, event, b, s.last_completion, generation - 1);
 }
 
 void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {

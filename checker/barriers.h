@@ -74,7 +74,8 @@ class Barriers {
     Epoch invalidated;
     size_t last_contribution = no_event;
     size_t last_completion = no_event;
-    bool early_use_reported = false, unfenced_reported = false, narrow_reported = false;
+    bool early_use_reported = false, unfenced_reported = false, narrow_reported = false,
+         unseen_reported = false;
     bool remote_arrivals = false;  ///< some strand of another CTA published into it
     bool refused = false;  ///< an operation had no defined result: the object is left alone from there on
     Contributors open, last, before_last;
@@ -95,6 +96,7 @@ class Barriers {
   bool completion_known(uint32_t* causal, uint32_t b, uint64_t generation);
   void contribute(uint32_t b, uint32_t* knowledge, size_t event);
   static Mbarrier::Outcome announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome);
+  void check_seen(uint32_t b, uint32_t* knowledge, size_t event);
   void settle(uint32_t b, Mbarrier::Outcome outcome, size_t event);
   void report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t event);
 

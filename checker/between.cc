@@ -5,11 +5,13 @@
 // remember the two intervals of different CTAs that reach farthest: if any interval that is still open
 // conflicts with the next one, one of these does.
 #include <algorithm>
-#include <array>
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "checker/check.h"
 #include "checker/narrative.h"
@@ -21,10 +23,18 @@ namespace {
 
 using AccessKind = GlobalAccessSummary::Kind;
 
+/// What decides whether two accesses conflict.
+struct Sort {
+  AccessKind kind;
+  bool writes, async;
+  uint8_t element;
+  auto operator<=>(const Sort&) const = default;
+};
+
 struct Interval {
   uint64_t begin, end;
   uint32_t cta, place;
-  AccessKind kind;
+  Sort sort;
 };
 
 class Farthest {
@@ -49,9 +59,15 @@ class Farthest {
   std::optional<Interval> first_, second_;  // of different CTAs, first_ reaches farthest
 };
 
-bool conflict(AccessKind a, AccessKind b) {
-  if (a == AccessKind::read && b == AccessKind::read) return false;
-  return !(a == AccessKind::atomic && b == AccessKind::atomic);
+bool of_two_sizes(const Sort& a, const Sort& b) {
+  return a.element != 0 && b.element != 0 && a.element != b.element;
+}
+
+/// M3: two atomics of one proxy on the same bytes are in the order of that word; of different sizes (M5) not.
+bool conflict(const Sort& a, const Sort& b) {
+  if (!a.writes && !b.writes) return false;
+  if (a.kind != AccessKind::atomic || b.kind != AccessKind::atomic) return true;
+  return a.async != b.async || of_two_sizes(a, b);
 }
 
 const char* verb(AccessKind kind) {
@@ -72,14 +88,19 @@ Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, c
   const std::string bytes = name + "[" + std::to_string(begin) + ".." + std::to_string(end - 1) + "]";
   Diagnostic d;
   d.finding_class = FindingClass::race;
-  d.rule = "GM1";
+  const bool sizes =
+      a.sort.kind == AccessKind::atomic && b.sort.kind == AccessKind::atomic && of_two_sizes(a.sort, b.sort);
+  d.rule = sizes ? "M5" : "GM1";
   d.subject = name;
-  d.message = cta_name(second) + " " + verb(b.kind) + " " + bytes + ", which " + cta_name(first) + " " +
-              verb(a.kind) + " in no order";
+  d.message = cta_name(second) + " " + verb(b.sort.kind) + " " + bytes + ", which " + cta_name(first) + " " +
+              verb(a.sort.kind) + " in no order";
   d.where = second.places[b.place];
-  d.label = cta_name(second) + " " + verb(b.kind) + " " + bytes;
-  d.sides.push_back({first.places[a.place], cta_name(first) + " " + verb(a.kind) + " it here"});
+  d.label = cta_name(second) + " " + verb(b.sort.kind) + " " + bytes;
+  d.sides.push_back({first.places[a.place], cta_name(first) + " " + verb(a.sort.kind) + " it here"});
   d.facts.push_back("nothing orders the CTAs of a launch");
+  if (sizes)
+    d.facts.push_back("their elements are of " + std::to_string(a.sort.element) + " and of " +
+                      std::to_string(b.sort.element) + " bytes");
   d.witness = {cta_name(first) + " runs before " + cta_name(second) + ", or after it, or at the same time"};
   d.witness_is_shortest = true;
   d.help = "give each CTA its own part of " + name + ", or combine with atomics or in a second kernel";
@@ -95,23 +116,26 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
   summary.buffer_names = trace.allocation_names;
   const checker::Names names(trace);
   std::map<uint32_t, uint32_t> places;
-  std::set<std::tuple<uint32_t, uint32_t, AccessKind>> known;
+  std::set<std::tuple<uint32_t, uint32_t, Sort>> known;
   for (const Event& e : trace.events) {
     if (e.kind != EventKind::access && e.kind != EventKind::async_access) continue;
     const Footprint& f = trace.footprints[e.footprint];
     if (f.space != Space::global) continue;
     const bool async = e.kind == EventKind::async_access;
     // M3: an atomic counts as one only if its scope reaches the other CTAs.
-    const bool atomic = !async && e.has(Event::atomic) && e.scope >= Scope::gpu;
-    const AccessKind kind = atomic                ? AccessKind::atomic
-                            : e.has(Event::write) ? AccessKind::write
-                                                  : AccessKind::read;
+    const bool atomic = e.has(Event::atomic) && e.scope >= Scope::gpu;
+    const bool writes = e.has(Event::write);
+    const Sort sort{atomic   ? AccessKind::atomic
+                    : writes ? AccessKind::write
+                             : AccessKind::read,
+                    writes, atomic && async, static_cast<uint8_t>(atomic ? e.count : 0)};
     const uint32_t place = async ? trace.ops[e.object].place : e.place;
-    if (!known.insert({place, e.footprint, kind}).second) continue;
+    if (!known.insert({place, e.footprint, sort}).second) continue;
     const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(summary.places.size()));
     if (fresh) summary.places.push_back(names.position(place));
     for (uint32_t r = f.first_range; r < f.first_range + f.range_count; ++r)
-      summary.ranges.push_back({f.allocation, at->second, kind, trace.ranges[r]});
+      summary.ranges.push_back(
+          {f.allocation, at->second, sort.kind, sort.writes, sort.async, sort.element, trace.ranges[r]});
   }
   return summary;
 }
@@ -123,7 +147,7 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
   report.guarantee = "every schedule of this launch";
   std::map<uint32_t, bool> written;
   for (const GlobalAccessSummary& s : ctas)
-    for (const GlobalAccessSummary::Range& r : s.ranges) written[r.buffer] |= r.kind != AccessKind::read;
+    for (const GlobalAccessSummary::Range& r : s.ranges) written[r.buffer] |= r.writes;
   uint64_t total = 0;
   for (const auto& [buffer, any] : written) {
     if (!any) continue;
@@ -138,25 +162,30 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
           return report;
         }
         for (uint32_t i = 0; i < r.bytes.count; ++i)
-          intervals.push_back(
-              {r.bytes.begin + i * r.bytes.stride, r.bytes.end + i * r.bytes.stride, c, r.place, r.kind});
+          intervals.push_back({r.bytes.begin + i * r.bytes.stride,
+                               r.bytes.end + i * r.bytes.stride,
+                               c,
+                               r.place,
+                               {r.kind, r.writes, r.async, r.element}});
       }
     std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
-      return std::tuple(a.begin, a.end, a.cta, a.place, a.kind) <
-             std::tuple(b.begin, b.end, b.cta, b.place, b.kind);
+      return std::tuple(a.begin, a.end, a.cta, a.place, a.sort) <
+             std::tuple(b.begin, b.end, b.cta, b.place, b.sort);
     });
-    std::array<Farthest, 3> open;
+    std::vector<std::pair<Sort, Farthest>> open;  // a handful
     std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> reported;
     for (const Interval& i : intervals) {
-      for (const AccessKind kind : {AccessKind::read, AccessKind::write, AccessKind::atomic}) {
-        const Interval* other = conflict(kind, i.kind) ? open[static_cast<size_t>(kind)].other(i) : nullptr;
+      for (const auto& [sort, farthest] : open) {
+        const Interval* other = conflict(sort, i.sort) ? farthest.other(i) : nullptr;
         if (other == nullptr) continue;
         const SourcePosition &a = ctas[other->cta].places[other->place], &b = ctas[i.cta].places[i.place];
         if (reported.insert({a.file, a.ptx_line, b.file, b.ptx_line}).second &&
             report.diagnostics.size() < options.max_diagnostics)
           report.diagnostics.push_back(explain(ctas, buffer, *other, i));
       }
-      open[static_cast<size_t>(i.kind)].add(i);
+      auto same = std::find_if(open.begin(), open.end(), [&](const auto& o) { return o.first == i.sort; });
+      if (same == open.end()) same = open.insert(open.end(), {i.sort, {}});
+      same->second.add(i);
     }
     report.accesses += intervals.size();
   }

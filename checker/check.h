@@ -59,6 +59,9 @@ struct GlobalAccessSummary {
     uint32_t buffer = 0;
     uint32_t place = 0;  ///< into `places`
     Kind kind = Kind::read;
+    bool writes = false;
+    bool async = false;   ///< an atomic: a reduction of the async proxy
+    uint8_t element = 0;  ///< an atomic: bytes of an element; 0: not known
     ByteRange bytes;
   };
   uint32_t cta[3] = {0, 0, 0};

@@ -9,8 +9,11 @@
 
 namespace turnstile::checker {
 
-ClusterBarriers::ClusterBarriers(RunState& run)
-    : run_(run), clusters_(std::max(1u, run.trace.clusters)), seats_(run.trace.agents.size()) {
+ClusterBarriers::ClusterBarriers(RunState& run, const Fences& fences)
+    : run_(run),
+      fences_(fences),
+      clusters_(std::max(1u, run.trace.clusters)),
+      seats_(run.trace.agents.size()) {
   knowledge_ = KnowledgeTable(run.lanes, run.views, 3 * clusters_.size());
 }
 
@@ -35,6 +38,9 @@ void ClusterBarriers::arrive(const Event& e) {
   if (!c.open) std::fill_n(knowledge_.all(arriving(n)), knowledge_.stride(), 0u);
   c.open = true;
   run_.publish(knowledge_.all(arriving(n)), run_.strands.all(e.agent.v), e.has(Event::release));
+  // C3: a relaxed arrival publishes what a release fence before it covers.
+  const uint32_t* head = e.has(Event::release) ? nullptr : fences_.head(e.agent.v, Scope::cluster);
+  if (head != nullptr) run_.publish(knowledge_.all(arriving(n)), head, true);
   seat.arrived_in = warp.arrived_in = c.generation + 1;
   seat.arrival = run_.now;
   c.arrived += e.count;

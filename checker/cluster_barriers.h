@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "checker/fences.h"
 #include "checker/run_state.h"
 
 namespace turnstile::checker {
@@ -14,7 +15,7 @@ namespace turnstile::checker {
 /// waits between its arrivals, which is all that D3 asks of it.
 class ClusterBarriers {
  public:
-  explicit ClusterBarriers(RunState& run);
+  ClusterBarriers(RunState& run, const Fences& fences);
 
   void arrive(const Event& e);
   void wait(const Event& e);
@@ -45,6 +46,7 @@ class ClusterBarriers {
   size_t done(size_t c, uint64_t generation) const { return 3 * c + 1 + generation % 2; }
 
   RunState& run_;
+  const Fences& fences_;
   std::vector<Cluster> clusters_;
   std::vector<Seat> seats_;                              ///< by strand
   std::map<std::pair<uint16_t, uint16_t>, Warp> warps_;  ///< by CTA and number

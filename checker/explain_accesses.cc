@@ -212,6 +212,22 @@ bool explain_late_race(const Story& story, const Conflict& c, const std::string&
   return false;
 }
 
+/// Did the warp of `access` issue the operation of `landed` before it? Then the operation was under way,
+/// however late it landed in this run.
+bool under_way(const Story& story, size_t landed, size_t access) {
+  const Event &late = story.event(landed), &other = story.event(access);
+  if (late.kind != EventKind::async_access) return false;
+  const bool by_operation = other.kind == EventKind::async_access;
+  const uint32_t warp = warp_key(story.trace.agents[agent_of(story, access).v]);
+  for (size_t i = 0; i < story.trace.events.size(); ++i) {
+    const Event& e = story.event(i);
+    if (by_operation ? e.kind == EventKind::async_issue && e.object == other.object : i == access)
+      return false;
+    if (e.kind == EventKind::async_issue && e.object == late.object && story.warp(i) == warp) return true;
+  }
+  return false;
+}
+
 /// Which of the two is at fault, so that the finding stands at its line: the message, rule and cure are set,
 /// the culprit returned.
 size_t explain_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
@@ -222,7 +238,20 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
   const auto action = [&](const Side& s) { return story.names.action(story.event(s.access)); };
   const auto actor = [&](const Side& s) { return action(s).substr(0, action(s).rfind(' ')); };
 
-  if (explain_tensor_race(story, c, bytes, d) || explain_late_race(story, c, bytes, d)) return c.current;
+  const Event &prior = story.event(c.prior), &current = story.event(c.current);
+  if (prior.has(Event::atomic) && current.has(Event::atomic) && prior.count != current.count) {
+    d.rule = "M5";
+    d.message = action(side_of(story, c.prior)) + " and " + action(side_of(story, c.current)) + " " + bytes +
+                ", in elements of " + std::to_string(prior.count) + " and of " +
+                std::to_string(current.count) + " bytes, in no order";
+    d.help = "use one size for all strong accesses to these bytes, or order them";
+    return c.current;
+  }
+  Conflict order = c;  // of issue
+  const bool late = under_way(story, c.current, c.prior);
+  if (late) std::swap(order.prior, order.current);
+  if (explain_tensor_race(story, order, bytes, d) || explain_late_race(story, order, bytes, d))
+    return order.current;
   if (!b.load || !b.writes) std::swap(a, b);  // b: the copy that writes, if there is one
   if (b.load && b.writes && a.load && a.writes) {
     d.message = "two TMA loads write " + bytes + " in no order";
@@ -230,7 +259,7 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
         "let the second copy wait until the first was consumed: wait on the barrier that releases the buffer";
     return c.current;
   }
-  if (b.load && b.writes && !a.store &&
+  if (b.load && b.writes && !a.store && !(a.wgmma && under_way(story, a.access, b.access)) &&
       !waited(story, a.access, story.trace.ops[story.event(b.access).object].barrier)) {
     d.message = action(a) + " " + bytes + " without having seen the TMA load complete that writes it";
     d.help = "wait on the barrier of that copy, for the phase that its bytes complete";

@@ -85,6 +85,18 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
   }
 }
 
+void tell_unseen(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string barrier = story.names.barrier(m.object), phase = std::to_string(m.amount);
+  d.rule = "S1";
+  d.finding_class = FindingClass::barrier_protocol;
+  d.subject = barrier;
+  d.message = story.who(m.event) + " arrives on " + barrier + " in phase " + std::to_string(m.amount + 1) +
+              " before anybody has waited for phase " + phase;
+  if (m.other != no_event) d.sides.push_back(story.at(m.other, "phase " + phase + " completes here"));
+  d.facts = {"PTX: a wait must have returned true for a phase before an arrive-on of the phase after it"};
+  d.help = "wait for each phase before arriving in the next, or use a barrier that somebody waits for";
+}
+
 void tell_lifetime(const Story& story, const Misuse& m, Diagnostic& d) {
   const std::string who = story.who(m.event), cta = cta_name(m.amount), what = reach(story, m);
   d.finding_class = FindingClass::lifetime;
@@ -189,6 +201,16 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
       d.message = who + " allocates for a pair of CTAs before anything says that the peer has started";
       d.help = "a cluster barrier before tcgen05.alloc.cta_group::2";
       return;
+    case MisuseKind::peer_frees_before:
+      d.rule = "TC9";
+      d.finding_class = FindingClass::hang;
+      d.message =
+          who +
+          " frees tensor memory of a pair of CTAs only when the peer has gone on behind its own dealloc";
+      d.facts = {"tcgen05.dealloc.cta_group::2 may wait for that of the peer: then neither goes on"};
+      side("the peer frees here, and goes on");
+      d.help = "synchronise the pair before both deallocs, and not between them";
+      return;
     default:
       d.rule = "TC10";
       d.finding_class = FindingClass::lifetime;
@@ -231,6 +253,9 @@ Diagnostic tell(const Story& story, const Misuse& m) {
     case MisuseKind::unfenced_init:
       tell_remote(story, m, d);
       break;
+    case MisuseKind::phase_unseen:
+      tell_unseen(story, m, d);
+      break;
     case MisuseKind::target_not_started:
     case MisuseKind::target_exited:
       tell_lifetime(story, m, d);
@@ -248,6 +273,7 @@ Diagnostic tell(const Story& story, const Misuse& m) {
     case MisuseKind::tensor_other_warp:
     case MisuseKind::peer_not_started:
     case MisuseKind::peer_not_allocated:
+    case MisuseKind::peer_frees_before:
       tell_pool(story, m, d);
       break;
     case MisuseKind::access_before_wait:
@@ -264,8 +290,8 @@ Rank rank_of(const Misuse& m, const Diagnostic& d) {
   if (d.finding_class == FindingClass::resource) return Rank::resource;
   if (m.kind == MisuseKind::remote_wait) return Rank::illegal;
   if (m.kind == MisuseKind::unfenced_init) return Rank::initialisation;
-  return m.kind == MisuseKind::narrow_arrive || m.kind == MisuseKind::narrow_wait ||
-                 m.kind == MisuseKind::narrow_signal
+  return m.kind == MisuseKind::phase_unseen || m.kind == MisuseKind::narrow_arrive ||
+                 m.kind == MisuseKind::narrow_wait || m.kind == MisuseKind::narrow_signal
              ? Rank::data
              : Rank::refused;
 }

@@ -185,6 +185,8 @@ class Hang {
     const bool waits_for_blocked = boost::out_degree(i, graph_) > 0;
     if (trace_.blocked[i].on == On::registers) return 0;
     if (w.bytes_missing || w.expect_only) return 1;
+    const bool columns = trace_.blocked[i].on == On::tensor_alloc;  // TC4: nobody can free them
+    if (columns && (!waits_for_blocked || in_cycle(i))) return 1;
     if (all_ended) return 2;
     if (trace_.blocked[i].on == On::named_barrier && w.arrived > 0 &&
         (!waits_for_blocked || w.missing.empty()))

@@ -137,6 +137,8 @@ struct Misuse {
     tensor_other_warp,     ///< TC11: other = the alloc before
     peer_not_started,      ///< TC9: a paired allocation
     peer_not_allocated,    ///< TC10: a paired dealloc; other = the alloc of the peer, or none
+    phase_unseen,          ///< S1: object = barrier, amount = phase; other = the event that completed it
+    peer_frees_before,     ///< TC9: a paired dealloc behind that of the peer; other = the latter
     access_before_wait,    ///< PD5: other = the griddepcontrol.wait
   };
   static constexpr uint32_t no_object = 0xffffffff;

@@ -114,7 +114,8 @@ void Pools::tensor_alloc(const Event& e) {
   run_.tick(e.agent.v);
 }
 
-// TC10: the allocation of the peer has to be over before the first of the pair frees.
+// TC10: the allocation of the peer has to be over before the first of the pair frees. TC9: a paired dealloc
+// may wait for that of the peer, so neither may stand behind something that the other CTA does after its own.
 void Pools::tensor_dealloc(const Event& e) {
   Columns& c = columns_[run_.cta(e.agent)];
   if (e.bytes == 2 && !c.paired.empty()) {
@@ -123,6 +124,11 @@ void Pools::tensor_dealloc(const Event& e) {
     const bool there = peer.size() >= n;
     if (!there || !knows(run_.strands.row(e.agent.v, Views::causal), peer[n - 1].epoch))
       run_.misuse(Misuse::Kind::peer_not_allocated, run_.now, 0, there ? peer[n - 1].event : no_event);
+    const std::vector<Allocation>& freed = columns_[run_.cta(e.agent) ^ 1].freed;
+    const size_t turn = c.freed.size();
+    if (freed.size() > turn && knows(run_.strands.row(e.agent.v, Views::causal), freed[turn].epoch))
+      run_.misuse(Misuse::Kind::peer_frees_before, run_.now, 0, freed[turn].event);
+    c.freed.push_back({run_.here(e.agent.v), run_.now});
   }
   check_allocated(c, e);
   outcome(c.machine.free(static_cast<uint32_t>(e.generation), e.count, static_cast<uint32_t>(e.bytes)),

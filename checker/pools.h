@@ -43,6 +43,7 @@ class Pools {
     TensorMemory machine;
     std::map<uint32_t, Holder> holders;
     std::vector<Allocation> paired, all;
+    std::vector<Allocation> freed;  ///< paired deallocations
     size_t relinquish = no_event;
     uint32_t place = 0;
   };

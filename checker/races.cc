@@ -41,7 +41,9 @@ void Races::generic(const Event& e) {
     ask.of_reads = ask.reads_over = run_.strands.row(e.agent.v, run_.views.reads_over);
     ask.any_scope = run_.strands.row(e.agent.v, run_.views.any_scope);
   }
-  access(e.footprint, {run_.here(e.agent.v), static_cast<uint32_t>(run_.now), kind, Proxy::generic}, ask);
+  Access current{run_.here(e.agent.v), static_cast<uint32_t>(run_.now), kind, Proxy::generic};
+  if (kind == Kind::atomic) current.element = static_cast<uint8_t>(e.count);
+  access(e.footprint, current, ask);
 }
 
 void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const Queues& queues) {
@@ -49,8 +51,9 @@ void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const 
   const AsyncOp::Kind op = run_.trace.ops[e.object].kind;
   const size_t width = run_.lanes.width;
   const uint32_t* order = knowledge + width * Views::order;
-  const Kind kind = e.has(Event::write) ? Kind::write : Kind::read;
+  const Kind kind = !e.has(Event::write) ? Kind::read : e.has(Event::atomic) ? Kind::atomic : Kind::write;
   Access current{epoch, static_cast<uint32_t>(run_.now), kind, Proxy::async};
+  if (kind == Kind::atomic) current.element = static_cast<uint8_t>(e.count);
   const auto fenced = [&](uint32_t view) { return view == Views::none ? nullptr : knowledge + width * view; };
   Order ask{order, order, order};
   ask.queues = &queues;
@@ -109,9 +112,12 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
       continue;
     }
     auto same = region.frontier.begin();
+    const auto alike = [&](const Access& a) {
+      return a.kind == current.kind && a.element == current.element && a.proxy == current.proxy;
+    };
     for (; same != region.frontier.end(); ++same) {
-      if (same->kind != current.kind) check(r, *same, current, order);
-      if (same->epoch.lane == current.epoch.lane && same->kind == current.kind) break;
+      if (needs_check(*same, current)) check(r, *same, current, order);
+      if (same->epoch.lane == current.epoch.lane && alike(*same)) break;
     }
     if (same == region.frontier.end()) {
       region.frontier.push_back(current);
@@ -121,7 +127,7 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
     *same = current;
     same->ordered = ordered;
     for (++same; same != region.frontier.end(); ++same)
-      if (same->kind != current.kind) check(r, *same, current, order);
+      if (needs_check(*same, current)) check(r, *same, current, order);
   }
   if (unread != regions.size() || unread == 0) return;
   for (const uint32_t i : {unread_event, current.event})
@@ -159,12 +165,14 @@ bool Races::happened_before(const Access& prior, const Order& order) {
 
 bool Races::check(uint32_t region, const Access& prior, const Access& current, const Order& order) {
   if (prior.kind == Kind::read && current.kind == Kind::read) return true;
-  if (prior.kind == Kind::atomic && current.kind == Kind::atomic) return true;
   if (prior.event == current.event) return true;  // ranges of one access
-  const bool seen = known(prior, order);
-  if (seen && !order.careful) return true;
   const Event& first = run_.trace.events[prior.event];
   const Event& second = run_.trace.events[current.event];
+  if (prior.kind == Kind::atomic && current.kind == Kind::atomic &&
+      morally_strong(first, prior, second, current))
+    return true;
+  const bool seen = known(prior, order);
+  if (seen && !order.careful) return true;
   const bool tensor = run_.trace.footprints[second.footprint].space == Space::tensor;
   if (seen) {
     if (!tensor && prior.proxy == Proxy::async && current.proxy == Proxy::async &&
@@ -185,6 +193,15 @@ bool Races::check(uint32_t region, const Access& prior, const Access& current, c
     kind = Conflict::Kind::narrow_scope;
   conflict(kind, region, prior, current);
   return kind == Conflict::Kind::tensor_unfenced;
+}
+
+// M3, M5: the same proxy, elements of one size; and two strong loads are no conflict. Atomics whose scopes do
+// not reach each other are not marked as such. A size of 0: the trace does not say more than that both are
+// atomics.
+bool Races::morally_strong(const Event& a, const Access& prior, const Event& b, const Access& current) {
+  if ((!a.has(Event::write) && !b.has(Event::write)) || prior.element == 0 || current.element == 0)
+    return true;
+  return prior.proxy == current.proxy && prior.element == current.element;
 }
 
 TensorOperation Races::tensor_operation(uint32_t op) const {

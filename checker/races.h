@@ -40,6 +40,7 @@ class Races {
     Kind kind = Kind::read;
     Proxy proxy = Proxy::generic;
     bool ordered = true;  ///< a read or atomic: after the write before it
+    uint8_t element = 0;  ///< of an atomic: bytes of each element; 0: not known
   };
   struct Region {
     Access write;
@@ -64,6 +65,10 @@ class Races {
   static bool known(const Access& prior, const Order& order);
   static bool reader_tells(const Access& reader, const Access& write, const Order& order);
   static bool happened_before(const Access& prior, const Order& order);
+  static bool needs_check(const Access& prior, const Access& current) {
+    return prior.kind != current.kind || prior.element != current.element || prior.proxy != current.proxy;
+  }
+  static bool morally_strong(const Event& a, const Access& prior, const Event& b, const Access& current);
   void conflict(Conflict::Kind kind, uint32_t region, const Access& prior, const Access& current);
   bool ordered_by_queue(uint32_t region, const Access& prior, const Access& current, const Order& order);
   TensorOperation tensor_operation(uint32_t op) const;

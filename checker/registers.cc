@@ -28,7 +28,27 @@ void Registers::request(AgentId agent, uint32_t count) {
   wanted[info.warp] = std::max(wanted[info.warp], count);
 }
 
+// RG1: before a warp group asks again its warps have to have met after the request before. Of kernels only: in a
+// text a role asks as one, whatever warps it stands for.
+void Registers::turn(const Event& e) {
+  if (run_.trace.places[e.place].ptx_file.empty()) return;
+  const AgentInfo& info = run_.trace.agents[e.agent.v];
+  std::vector<std::vector<Epoch>>& warps = turns_[uint32_t{info.cta} << 16 | info.warp / 4u];
+  warps.resize(4);
+  const size_t number = warps[info.warp % 4u].size();
+  const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
+  const bool met = number == 0 || std::all_of(warps.begin(), warps.end(), [&](const std::vector<Epoch>& w) {
+                     return w.empty() || (w.size() >= number && knows(causal, w[number - 1]));
+                   });
+  if (!met)
+    run_.seen.uncovered.push_back(
+        {"a warp executes setmaxnreg again before the warps of its group have met: that is not defined (RG1)",
+         e.place, false});
+  warps[info.warp % 4u].push_back(run_.here(e.agent.v));
+}
+
 void Registers::release(const Event& e) {
+  turn(e);
   request(e.agent, e.count);
   const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
   for (const Epoch& grant : grants_)  // CTAs have pools of their own
@@ -38,6 +58,7 @@ void Registers::release(const Event& e) {
 }
 
 void Registers::acquire(const Event& e) {
+  turn(e);
   request(e.agent, e.count);
   if (e.count > e.bytes) grants_.push_back(run_.here(e.agent.v));  // Q18: an equal count takes nothing
   run_.tick(e.agent.v);

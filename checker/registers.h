@@ -21,9 +21,12 @@ class Registers {
 
  private:
   void request(AgentId agent, uint32_t count);
+  void turn(const Event& e);
 
   RunState& run_;
   std::map<uint16_t, std::vector<uint32_t>> wanted_;  ///< by CTA and warp, largest request; 0: none
+  std::map<uint32_t, std::vector<std::vector<Epoch>>>
+      turns_;  ///< by CTA and warp group: of each warp in turn
   std::vector<Epoch> grants_;
   bool late_release_ = false;
 };

@@ -141,6 +141,13 @@ constexpr Rule kRules[] = {
     {"MB15", "more arrivals than the count", barrier_protocol, kError,
      "An arrival that would take the pending count below zero is undefined.",
      "Raise the count, elect one arriver, or wait for the phase before arriving again."},
+    {"S1", "an arrival in a phase whose predecessor nobody waited for", barrier_protocol, kError,
+     "For each phase at least one wait must have returned true before anybody arrives in the phase after it. "
+     "PTX "
+     "demands it and does not say what happens otherwise. Usual cause: the side that should wait does not, "
+     "so "
+     "that nothing holds up the other.",
+     "Wait for each phase in turn; leave out arrivals that nobody waits for."},
     {"MB17", "too many pending bytes", barrier_protocol, kError,
      "A barrier can track less than 1 MiB of bytes in one phase.",
      "Split the copies over more barriers or phases."},
@@ -408,6 +415,11 @@ constexpr Rule kRules[] = {
      "A .noComplete form may not be the last arrival of a phase.",
      "Use the plain form for the last arrival."},
     // Data.
+    {"M5", "strong accesses of different sizes race", race, kError,
+     "Two strong accesses do not race if they touch exactly the same bytes. Where they overlap in part, none "
+     "of "
+     "the guarantees of the memory model holds, not even that a value which is read was ever written.",
+     "Access the bytes in one size everywhere, or order the two with a barrier."},
     {"M4", "race", race, kError,
      "Two accesses to the same bytes, at least one a write, that no chain of barriers orders. Either may "
      "come first; a copy in flight may "

@@ -53,7 +53,7 @@ struct Survey {
         uses.map_fences = true;
       } else if (e.kind == EventKind::dependency_wait) {
         dependent_launch = true;
-      } else if (e.kind == EventKind::mbarrier_arrive) {
+      } else if (e.kind == EventKind::mbarrier_arrive || e.kind == EventKind::cluster_arrive) {
         uses.relaxed_barriers |= !e.has(Event::release);
       } else if (e.kind == EventKind::mbarrier_wait) {
         uses.relaxed_barriers |= !e.has(Event::acquire);
@@ -113,7 +113,7 @@ class SingleRun {
         fences_(state_, !trace.signals.empty() || survey.uses.narrow_scopes || survey.uses.relaxed_barriers),
         barriers_(state_, fences_),
         named_(state_, survey.named),
-        cluster_(state_),
+        cluster_(state_, fences_),
         queues_(state_),
         races_(state_),
         registers_(state_),

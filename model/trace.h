@@ -146,7 +146,7 @@ enum class EventKind : uint8_t {
   fence,  ///< generic memory fence: scope, flags fence_release, fence_acquire, fence_sequential (M7, M8,
           ///< M13); no effect inside one CTA beyond program order
   fence_mbarrier_init,
-  access,        ///< generic proxy: footprint; flags write, atomic
+  access,        ///< generic proxy: footprint; flags write, atomic (count: bytes of an element, or 0; M5)
   async_issue,   ///< object = async op; for wgmma one event per strand of each of the four warps, all before
                  ///< its first async_access
   async_access,  ///< object = async op, footprint; flag write. Happens at landing, between issue and
@@ -183,7 +183,7 @@ enum class EventKind : uint8_t {
 struct Event {
   enum Flag : uint8_t {
     write = 1,             // access, async_access
-    atomic = 2,            // access
+    atomic = 2,            // access: strong (M1); async_access: a reduction, of scope .gpu (BK7)
     memory = 1,            // join
     release = 1,           // mbarrier_arrive, cluster_arrive, signal_add, signal_set, fence_tensormap
     expects_bytes = 2,     // mbarrier_arrive

@@ -133,4 +133,14 @@ Step check_outcome(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, Mbarri
                    outcome_help(outcome));
 }
 
+bool writes_a_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, const Cta& target,
+                      uint64_t offset, uint64_t bytes) {
+  if (!target.overlaps_barrier(offset, bytes)) return false;
+  cta.fault(warp, LaneMask{1} << lane, d, "MB9",
+            fmt::format("'{}' writes {} bytes at {}, over a live mbarrier object", d.text->mnemonic, bytes,
+                        target.shared_name(offset)),
+            "keep barriers and data apart, or mbarrier.inval before the memory is used for something else");
+  return true;
+}
+
 }  // namespace turnstile::sim

@@ -30,4 +30,8 @@ const char* outcome_help(Mbarrier::Outcome outcome);
 Step check_outcome(Cta& cta, Warp& warp, const Decoded& d, unsigned lane, Mbarrier::Outcome outcome,
                    const BarrierObject& b);
 
+/// A write of shared memory that would touch a live barrier object: the fault is recorded (MB9).
+bool writes_a_barrier(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, const Cta& target,
+                      uint64_t offset, uint64_t bytes);
+
 }  // namespace turnstile::sim

@@ -196,6 +196,7 @@ bool Cta::run_warp(Warp& warp) {
       f.wait = {false, Blocked::On::group, groups[warp.index / 4].queue, 0, 0};
       continue;
     }
+    if (d.uses_fragments) note_touched(warp, d);
     const LaneMask lanes = active;
     switch (d.run(*this, warp, d, lanes)) {
       case Step::next: {
@@ -249,6 +250,12 @@ bool Cta::check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes) {
   return true;
 }
 
+void Cta::note_touched(Warp& warp, const Decoded& d) {
+  for (uint32_t r : d.src) warp.touched.note(r);
+  for (uint32_t r : d.dst)
+    if (r != Decoded::none) warp.touched.note(r);
+}
+
 void Cta::hazard(Warp& warp, LaneMask lanes, const Decoded& d, uint64_t group) {
   for (const Strand& s : strands_of(warp, lanes, d.index)) {
     Event& e = recorder.add(EventKind::register_hazard, s.agent, d.index);
@@ -289,7 +296,10 @@ void Cta::land(const Copy& copy) {
     e.object = copy.op;
     e.footprint = footprint;
     if (write) e.flags = Event::write;
-    if (write && copy.reduction.kind != Reduction::Kind::none) e.flags |= Event::atomic;
+    if (!write || copy.reduction.kind == Reduction::Kind::none) return;
+    e.flags |= Event::atomic;
+    e.scope = Scope::gpu;  // BK7
+    e.count = static_cast<uint32_t>(element_bytes(copy.reduction.type));
   };
   if (copy.made_map) {
     access(copy.map_footprint, false);
@@ -312,6 +322,22 @@ void Cta::land(const Copy& copy) {
                                                                             : "out of its transaction range"),
                    "wait for the copy before the barrier is invalidated, and expect at most 1 MiB a phase");
     halt();
+  }
+}
+
+void Cta::check_register_turns() {
+  if (!ended() || !recorder.trace().faults.empty()) return;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const WarpGroup& group = groups[g];
+    for (size_t w = 0; w < 4 && 4 * g + w < warps.size(); ++w) {
+      if (group.register_turns[w] == group.register_turn.size()) continue;
+      const Decoded& d = *group.register_turn[group.register_turns[w]];
+      recorder.fault(group.register_agent, d.index, "RG1",
+                     fmt::format("'{}' is executed by other warps of its group, but not by warp {}",
+                                 d.text->mnemonic, 4 * g + w),
+                     "all four warps of a warp group execute the same setmaxnreg");
+      return;
+    }
   }
 }
 
@@ -455,6 +481,16 @@ BarrierObject* Cta::barrier_at(uint64_t address) {
   if (it == barriers.end()) return nullptr;
   last_barrier_address_ = address;
   return last_barrier_ = &it->second;
+}
+
+bool Cta::overlaps_barrier(uint64_t offset, uint64_t bytes) const {
+  auto it = barriers.upper_bound(offset + bytes - 1);
+  while (it != barriers.begin()) {
+    --it;
+    if (it->first + 8 <= offset) return false;
+    if (it->second.state.valid()) return true;
+  }
+  return false;
 }
 
 BulkQueue& Cta::bulk_queue(const Warp& warp, unsigned lane) {

@@ -67,7 +67,7 @@ struct Peek {
 
 struct Warp {
   Warp(uint16_t number, size_t registers, bool with_cells)
-      : index(number), regs(registers, with_cells), in_flight(registers) {}
+      : index(number), regs(registers, with_cells), in_flight(registers), touched(registers) {}
 
   uint16_t index;
   RegisterFile regs;
@@ -77,6 +77,7 @@ struct Warp {
   LaneMask exited = 0;
   uint32_t owned_registers = 0;  ///< per thread (setmaxnreg)
   InFlightRegisters in_flight;
+  TouchedRegisters touched;
   CopyGroups copy_groups;
   std::vector<Peek> peeks;
   uint64_t cluster_arrivals = 0;    ///< at the cluster barrier: the last instance that it arrived in, from 1
@@ -144,11 +145,14 @@ struct WarpGroup {
   size_t executed = 0;  ///< ops before this number have run
   uint64_t issued[4] = {0, 0, 0, 0};
   uint64_t committed[4] = {0, 0, 0, 0};
-  uint8_t fenced = 0;             ///< warps that have executed wgmma.fence (WG1)
-  uint32_t register_request = 0;  ///< warps that wait in setmaxnreg.inc, bit by bit
-  uint32_t register_grant = 0;    ///< warps whose inc was granted and that have not seen it yet
-  uint32_t register_release = 0;  ///< warps that executed the open setmaxnreg.dec
-  uint32_t release_total = 0;     ///< registers that they give back once all have
+  uint8_t fenced = 0;                         ///< warps that have executed wgmma.fence (WG1)
+  uint32_t register_request = 0;              ///< warps that wait in setmaxnreg.inc, bit by bit
+  uint32_t register_grant = 0;                ///< warps whose inc was granted and that have not seen it yet
+  uint32_t register_release = 0;              ///< warps that executed the open setmaxnreg.dec
+  uint32_t register_turns[4] = {0, 0, 0, 0};  ///< setmaxnreg executed by each warp
+  std::vector<const Decoded*> register_turn;  ///< who came first in each turn: all four do the same (RG1)
+  AgentId register_agent;                     ///< who came last
+  uint32_t release_total = 0;                 ///< registers that they give back once all have
 };
 
 /// The machine state of one CTA and what instruction handlers may do with it. Handlers live in exec_*.cc, one
@@ -164,6 +168,8 @@ class Cta {
   uint32_t oldest_in_flight() const;
   bool land_one();
   void note_blocked();
+  /// At the end: a setmaxnreg that some warps of a group never came to is undefined (RG1).
+  void check_register_turns();
 
   // What handlers use.
   Machine& machine;
@@ -238,6 +244,8 @@ class Cta {
 
   /// The mbarrier object at this shared address, live or not; null if there never was one.
   BarrierObject* barrier_at(uint64_t address);
+  /// Whether these bytes of shared memory touch a live barrier object (MB9).
+  bool overlaps_barrier(uint64_t offset, uint64_t bytes) const;
   BulkQueue& bulk_queue(const Warp& warp, unsigned lane);
   /// Writes global memory. In the bits domain, bytes that are not known make the result not predicted.
   void write_global(uint32_t buffer, uint64_t offset, uint64_t bytes, const ByteRun& in, size_t from,
@@ -254,6 +262,7 @@ class Cta {
   uint32_t last_place() const { return static_cast<uint32_t>(program.code.size() - 1); }
   void land(const Copy& copy);
   bool check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes);
+  static void note_touched(Warp& warp, const Decoded& d);
 
   uint64_t last_barrier_address_ = 0;  // lanes and loops name the same barrier again and again
   BarrierObject* last_barrier_ = nullptr;

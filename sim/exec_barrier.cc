@@ -121,6 +121,18 @@ Step exec_setmaxnreg(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   for (uint32_t w = first; w < std::min<size_t>(first + 4, cta.warps.size()); ++w)
     if (cta.warps[w]->live() != 0) live |= 1u << (w - first);
   const uint32_t bit = 1u << (warp.index - first);
+  if (((group.register_request | group.register_grant) & bit) == 0) {
+    const uint32_t turn = group.register_turns[warp.index - first]++;
+    if (turn == group.register_turn.size()) group.register_turn.push_back(&d);
+    const Decoded& same = *group.register_turn[turn];
+    if (same.variant != d.variant || warp.regs.get(same.src[0], 0) != wanted)
+      return cta.fault(
+          warp, lanes, d, "RG1",
+          fmt::format("warp {} executes '{} {}' where another warp of its group executes '{} {}'", warp.index,
+                      d.text->mnemonic, wanted, same.text->mnemonic, warp.regs.get(same.src[0], 0)),
+          "all four warps of a warp group execute the same setmaxnreg");
+    group.register_agent = cta.any_strand(warp, lanes);
+  }
 
   if (!takes) {
     Event& e =

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "sim/barrier_operand.h"
 #include "sim/exec_tensormap.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
@@ -50,6 +51,13 @@ std::vector<Destination> destinations(Cta& cta, const Warp& warp, const Decoded&
     return {};
   }
   const uint64_t offset = barrier_owner->shared_offset(barrier_address);
+  if (offset % 8 != 0) {
+    cta.fault(
+        warp, bit, d, "BS3",
+        fmt::format("a bulk copy completes on shared 0x{:x}: an mbarrier is aligned to 8 bytes", offset),
+        "declare the barrier as a 64-bit word");
+    return {};
+  }
   for (uint32_t r = 0; r < size; ++r) {
     if ((mask >> r & 1) == 0) continue;
     Destination to;
@@ -203,7 +211,10 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       const uint64_t barrier = warp.regs.get(d.src[2 + rank], lane) + static_cast<uint64_t>(d.offsets[2]);
       const std::vector<Destination> to = destinations(cta, warp, d, lane, shared, barrier);
       if (to.empty()) return Step::stop;
-      for (const Destination& one : to) issue(cta, warp, d, s.agent, lane, copy, map.box_bytes(), one);
+      for (const Destination& one : to) {
+        if (writes_a_barrier(cta, warp, d, lane, *one.cta, copy.shared, map.box_bytes())) return Step::stop;
+        issue(cta, warp, d, s.agent, lane, copy, map.box_bytes(), one);
+      }
     }
   }
   return Step::next;
@@ -227,7 +238,12 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       copy.shared = (owner == nullptr ? cta : *owner).shared_offset(is_load ? first : second);
       const uint64_t global = is_load ? second : first;
       copy.bytes = warp.regs.get(d.src[2], lane) & 0xffffffff;
-      if (copy.bytes == 0 || copy.bytes % 16 != 0 || copy.shared % 16 != 0 || global % 16 != 0)
+      if (copy.bytes == 0) {  // MB28: the text does not forbid it, nor say that it completes anything
+        cta.recorder.unknown(d.index, "a bulk copy of 0 bytes: PTX does not say what it does",
+                             "skip the copy, and the bytes that are expected of it");
+        continue;
+      }
+      if (copy.bytes % 16 != 0 || copy.shared % 16 != 0 || global % 16 != 0)
         return cta.fault(warp, bit, d, "BS1",
                          fmt::format("a bulk copy of {} bytes between shared 0x{:x} and global 0x{:x}: sizes "
                                      "and addresses must be multiples of 16",
@@ -252,7 +268,10 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       const uint64_t barrier = warp.regs.get(d.src[3], lane) + static_cast<uint64_t>(d.offsets[2]);
       const std::vector<Destination> to = destinations(cta, warp, d, lane, first, barrier);
       if (to.empty()) return Step::stop;
-      for (const Destination& one : to) issue(cta, warp, d, s.agent, lane, copy, copy.bytes, one);
+      for (const Destination& one : to) {
+        if (writes_a_barrier(cta, warp, d, lane, *one.cta, copy.shared, copy.bytes)) return Step::stop;
+        issue(cta, warp, d, s.agent, lane, copy, copy.bytes, one);
+      }
     }
   }
   return Step::next;

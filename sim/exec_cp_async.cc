@@ -198,6 +198,7 @@ Step exec_cp_async(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
           warp, bit, d, wanted > d.bytes ? "CA1" : "memory",
           fmt::format("thread {} copies {} bytes: {}", warp.index * warp_size + lane, d.bytes, why),
           "check the index arithmetic against the sizes in the launch file");
+    if (writes_a_barrier(cta, warp, d, lane, cta, p.shared, p.bytes)) return Step::stop;
     if (written_twice(warp.copy_groups, lane, p))
       return cta.fault(
           warp, bit, d, "CA5",

@@ -134,6 +134,7 @@ Step exec_try_cancel(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                           "an initialised mbarrier",
                           cta.shared_name(at), r),
               "initialise it in every CTA, then a cluster barrier, before the first try_cancel");
+        if (writes_a_barrier(cta, warp, d, lane, *target, offset, 16)) return Step::stop;
         AsyncOp op;
         op.kind = AsyncOp::Kind::clc_query;
         op.issuer = s.agent;

@@ -57,6 +57,9 @@ void land(Cta& cta, RemoteWrite& w) {
   access(w.target->shared_footprint({&range, 1}),
          static_cast<uint8_t>(Event::write | (reduces ? Event::atomic : 0)));
   if (reduces) {
+    Event& e = cta.recorder.trace().events.back();
+    e.scope = Scope::gpu;  // BK7; red.async: .cluster, which reaches all that can touch this memory
+    e.count = static_cast<uint32_t>(element_bytes(w.reduction.type));
     ByteRun old;
     old.resize(w.bytes, cta.provenance());
     w.target->shared.read(w.offset, w.bytes, old);
@@ -113,6 +116,7 @@ bool aim(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, uint64_t t
               "check the address arithmetic");
     return false;
   }
+  if (writes_a_barrier(cta, warp, d, lane, *w.target, w.offset, w.bytes)) return false;
   if (cta.owner_of(barrier) != w.target) {
     cta.fault(warp, bit, d, "DX1",
               fmt::format("'{}' completes on a barrier of another CTA than the one that it writes",

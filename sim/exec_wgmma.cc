@@ -72,6 +72,16 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         "a wgmma before any wgmma.fence of its warp: whether its registers are ready is left to what "
         "ptxas repairs (WG1)",
         "wgmma.fence.sync.aligned before the first wgmma of a sequence");
+  const bool touched =
+      std::any_of(d.dst.begin(), d.dst.end(), [&](uint32_t r) { return warp.touched.has(r); }) ||
+      (a_in_registers &&
+       std::any_of(d.src.begin(), d.src.begin() + 4, [&](uint32_t r) { return warp.touched.has(r); }));
+  if (touched)
+    cta.recorder.unknown(d.index,
+                         "registers of this wgmma were used by other instructions since the last wgmma.fence "
+                         "of its warp: whether "
+                         "they are ready is left to what ptxas repairs (WG1)",
+                         "wgmma.fence.sync.aligned between other uses of the registers and the wgmma");
   const uint64_t number = group.issued[w];
   const uint64_t bulk_group = group.committed[w] + 1;
   if (number == group.ops.size()) {
@@ -121,6 +131,7 @@ void Cta::run_ready_matrix_ops(WarpGroup& group) {
 Step exec_wgmma_fence(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_a_warp_group(cta, warp, d, lanes)) return *step;
   cta.groups[warp.index / 4].fenced |= static_cast<uint8_t>(1u << warp.index % 4);
+  warp.touched.clear();
   return Step::next;
 }
 

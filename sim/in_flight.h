@@ -53,4 +53,25 @@ class InFlightRegisters {
   std::vector<uint32_t> marked_;  ///< registers with a use, each once
 };
 
+/// The wgmma registers of one warp that other instructions have used since its last wgmma.fence (WG1).
+class TouchedRegisters {
+ public:
+  explicit TouchedRegisters(size_t registers) : touched_(registers) {}
+
+  void note(uint32_t reg) {
+    if (touched_[reg] != 0) return;
+    touched_[reg] = 1;
+    all_.push_back(reg);
+  }
+  bool has(uint32_t reg) const { return touched_[reg] != 0; }
+  void clear() {
+    for (uint32_t reg : all_) touched_[reg] = 0;
+    all_.clear();
+  }
+
+ private:
+  std::vector<uint8_t> touched_;
+  std::vector<uint32_t> all_;  ///< each once
+};
+
 }  // namespace turnstile::sim

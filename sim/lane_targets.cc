@@ -41,16 +41,6 @@ Target resolve(const Cta& cta, const Decoded& d, uint64_t address) {
   return {Target::Where::global, offset, static_cast<uint32_t>(number - 1)};
 }
 
-bool overlaps_barrier(const Cta& cta, uint64_t offset, uint64_t bytes) {
-  auto it = cta.barriers.upper_bound(offset + bytes - 1);
-  while (it != cta.barriers.begin()) {
-    --it;
-    if (it->first + 8 <= offset) return false;
-    if (it->second.state.valid()) return true;
-  }
-  return false;
-}
-
 bool within(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }
@@ -81,7 +71,7 @@ std::string problem(const Cta& cta, const Target& t, uint64_t address, uint64_t 
       }
       if (t.offset < AddressMap::shared_static_base)
         return fmt::format("shared address 0x{:x} is below the first variable", t.offset);
-      if (overlaps_barrier(cta, t.offset, bytes))
+      if (cta.overlaps_barrier(t.offset, bytes))
         return fmt::format("an ordinary access to the live mbarrier object at {} (MB9)",
                            cta.shared_name(t.offset));
       return {};
@@ -116,7 +106,7 @@ bool all_plain_shared(const Cta& cta, const LaneTargets& targets, LaneMask lanes
     bits |= t.offset;
   }
   return bits % bytes == 0 && low >= AddressMap::shared_static_base && cta.shared.contains(high, bytes) &&
-         !overlaps_barrier(cta, low, high + bytes - low);
+         !cta.overlaps_barrier(low, high + bytes - low);
 }
 
 }  // namespace
@@ -155,7 +145,7 @@ Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes,
           "keep every CTA alive until its peers are done with it: a cluster barrier before the exit");
     if (const std::string why = problem(cta, out.at[lane], address[lane], total); !why.empty())
       return cta.fault(
-          warp, LaneMask{1} << lane, d, "memory",
+          warp, LaneMask{1} << lane, d, why.find("(MB9)") != std::string::npos ? "MB9" : "memory",
           fmt::format("{} {} {} bytes at a bad address: {}", thread_name(warp, lane), verb, total, why),
           "check the index arithmetic against the sizes in the launch file");
   }
@@ -195,6 +185,7 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
       e.footprint = footprint;
       e.flags = flags;
       e.scope = d.scope;
+      if ((flags & Event::atomic) != 0) e.count = d.bytes;
     }
   }
 }

@@ -447,6 +447,26 @@ class Builder {
   std::map<std::string, uint32_t> specials_;
 };
 
+/// Marks what WG1 asks about: uses of the accumulators and A registers of wgmma by others. Moves are left
+/// out: most are renames that ptxas removes, wherever they stand.
+void mark_uses_of_fragments(Program& program) {
+  std::vector<uint8_t> fragment(program.register_count);
+  bool any = false;
+  for (const Decoded& d : program.code) {
+    if (!d.is_wgmma) continue;
+    any = any || !d.dst.empty();
+    for (uint32_t r : d.dst) fragment[r] = 1;
+    for (size_t i = 0; d.variant == 1 && i < 4 && i < d.src.size(); ++i) fragment[d.src[i]] = 1;
+  }
+  if (!any) return;
+  for (Decoded& d : program.code) {
+    if (d.is_wgmma || d.text->root() == "mov") continue;
+    const auto is_one = [&](uint32_t r) { return r != Decoded::none && fragment[r] != 0; };
+    d.uses_fragments =
+        std::any_of(d.src.begin(), d.src.end(), is_one) || std::any_of(d.dst.begin(), d.dst.end(), is_one);
+  }
+}
+
 }  // namespace
 
 void ProgramDeleter::operator()(Program* program) const { delete program; }
@@ -469,6 +489,7 @@ Result<ProgramHandle> build_program(ptx::Module module, const Launch& launch) {
                             names.empty() ? "none" : names));
   }
   if (auto built = Builder(*program, launch).build(); !built) return tl::unexpected<Error>(built.error());
+  mark_uses_of_fragments(*program);
   return program;
 }
 

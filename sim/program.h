@@ -77,6 +77,7 @@ struct Decoded {
   bool any_cta = false;           ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
   bool is_move = false;           ///< exec_move of a register: may be a rename (Cta::check_in_flight)
   bool is_wgmma = false;          ///< looks after registers in flight itself
+  bool uses_fragments = false;    ///< not a mov: of registers that some wgmma uses too (WG1)
   uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
   std::string_view key;           ///< mnemonic family for provenance
 };

@@ -27,7 +27,8 @@ GlobalAccessSummary cta(uint32_t x, std::vector<std::pair<Kind, ByteRange>> acce
     at.file = "kernel.cu";
     at.line = at.ptx_line = static_cast<uint32_t>(kind) + 1;
     s.places.push_back(at);
-    s.ranges.push_back({buffer, static_cast<uint32_t>(s.places.size() - 1), kind, range});
+    s.ranges.push_back(
+        {buffer, static_cast<uint32_t>(s.places.size() - 1), kind, kind != Kind::read, false, 0, range});
   }
   return s;
 }

@@ -153,7 +153,7 @@ TEST_CASE("cp.async: CA1, CA5, CA6, CA7") {
   check_cases({
       {"CA1", "cp.async.ca.shared.global [%r3], [%rd2], 4, 8; cp.async.wait_all;", fine},
       {"CA5", copy + copy + "cp.async.wait_all;", fine},
-      {"M4", copy + "cp.async.commit_group; ld.shared.u32 %r6, [%r4]; cp.async.wait_group 0;", fine},
+      {"CA6", copy + "cp.async.commit_group; ld.shared.u32 %r6, [%r4]; cp.async.wait_group 0;", fine},
       {"CA7", copy + "cp.async.commit_group; bar.sync 0; cp.async.wait_group 0;\n" + neighbour, fine},
   });
 }
