@@ -13,7 +13,7 @@ using K = AsyncOp::Kind;
 using Q = QueueInfo::Kind;
 }  // namespace
 
-TEST_CASE("CA6, CA7, L3, LT47: copy, wait, barrier, read") {
+TEST_CASE("CA6, CA7, L3: copy, wait, barrier, read [AM13 violates] [AM13 obeys] [LT47 shows]") {
   const auto program = [](bool wait, bool barrier) {
     TraceBuilder t(2);
     const uint32_t q = t.queue(Q::cp_async, 0);
@@ -51,7 +51,7 @@ TEST_CASE("CA5: two copies of one group to the same bytes; of two groups with a 
   expect_first(program(1), FindingClass::race, "CA5", 4);
 }
 
-TEST_CASE("T21: copies into a queue that works in order") {
+TEST_CASE("T21: copies into a queue that works in order [AM11 AM15 shows]") {
   TraceBuilder t(1);
   const uint32_t q = t.queue(Q::cp_async, 0);
   t.trace.queues[q].in_order = true;
@@ -144,7 +144,7 @@ TEST_CASE("DX1: st.async is seen by those who wait on its barrier") {
   expect_first(program(false), FindingClass::race, "M4", 4);
 }
 
-TEST_CASE("L1, L4, LT46, AM10: LDS reads have to be back before the barrier") {
+TEST_CASE("L1, L4: LDS reads have to be back before the barrier [AM10 violates] [AM10 obeys] [LT46 AM9 AM14 shows]") {
   const auto program = [](bool wait_before) {
     TraceBuilder t(2);
     const uint32_t q = t.queue(Q::lds_read, 0);

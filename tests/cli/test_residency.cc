@@ -64,7 +64,7 @@ bool mentions(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a grid barrier needs all CTAs at once (F2, GM6)") {
+TEST_CASE("a grid barrier needs all CTAs at once [F2 GM6 violates]") {
   const CheckOutcome all = check_grid(4, grid_barrier, 0);
   CHECK(all.ctas_run == 4);
   CHECK(all.report.verdict == Verdict::clean);
@@ -75,7 +75,7 @@ TEST_CASE("a grid barrier needs all CTAs at once (F2, GM6)") {
   CHECK(mentions(told(three.report, Severity::error), "co-residency of 4 clusters"));
 }
 
-TEST_CASE("a spin on a later CTA hangs with one slot (LT41)") {
+TEST_CASE("a spin on a later CTA hangs with one slot [F2 violates] [LT41 shows]") {
   CHECK(mentions(told(check_grid(2, chain_backwards, 1).report, Severity::error),
                  "co-residency of 2 clusters"));
   // In the worst order of launching a chain fills all slots but one.
@@ -91,7 +91,7 @@ TEST_CASE("pairs need a slot more than there are waiters") {
   CHECK(check_grid(6, pairs, 3).report.verdict == Verdict::finding);
 }
 
-TEST_CASE("CTAs that do not wait for each other need no slots, and one cluster is always resident") {
+TEST_CASE("CTAs that do not wait for each other need no slots, and one cluster is always resident [F2 GM6 obeys]") {
   CHECK(check_grid(4, "red.release.gpu.global.add.u32 [flag], 1;", 1).report.verdict == Verdict::clean);
   CHECK(check_grid(2, grid_barrier, 1, "cluster = [2, 1, 1]\n").report.verdict == Verdict::clean);
 }

@@ -47,12 +47,12 @@ bool cites(const std::string& text, const std::string& rule) {
 
 }  // namespace
 
-TEST_CASE("legal maps are legal") {
+TEST_CASE("legal maps are legal [BS5 BS6 BS7 BS8 BS9 BS10 BS11 BS12 BS17 obeys]") {
   CHECK(tensor_map_violation(legal(), 1024 * 512 * 2).empty());
   CHECK(tensor_map_violation(legal_3d(), kBufferBytes).empty());
 }
 
-TEST_CASE("BS5: rank 1 to 5, 3 or more with an interleave, one stride fewer than dims") {
+TEST_CASE("BS5: rank 1 to 5, 3 or more with an interleave, one stride fewer than dims [BS5 violates]") {
   const auto rank = [](size_t n) {
     return [n](TensorMap& m) {
       m.dims.assign(n, 1);
@@ -73,7 +73,7 @@ TEST_CASE("BS5: rank 1 to 5, 3 or more with an interleave, one stride fewer than
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.element_strides = {1}; }), "BS5"));
 }
 
-TEST_CASE("BS6: the global address is a multiple of 16 bytes, of 32 with interleave 32B") {
+TEST_CASE("BS6: the global address is a multiple of 16 bytes, of 32 with interleave 32B [BS6 violates]") {
   CHECK(changed(legal(), [](TensorMap& m) { m.offset = 16; }).empty());
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.offset = 8; }), "BS6"));
   const auto interleaved = [](uint64_t offset) {
@@ -87,13 +87,13 @@ TEST_CASE("BS6: the global address is a multiple of 16 bytes, of 32 with interle
   CHECK(cites(changed(legal_3d(), interleaved(16)), "BS6"));
 }
 
-TEST_CASE("BS7: dims are 1 to 2^32") {
+TEST_CASE("BS7: dims are 1 to 2^32 [BS7 violates]") {
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.dims[1] = 0; }), "BS7"));
   CHECK(changed(legal(), [](TensorMap& m) { m.dims[1] = uint64_t{1} << 32; }).empty());
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.dims[1] = (uint64_t{1} << 32) + 1; }), "BS7"));
 }
 
-TEST_CASE("BS8: strides are multiples of 16 (32), below 2^40, and rows do not overlap") {
+TEST_CASE("BS8: strides are multiples of 16 (32), below 2^40, and rows do not overlap [BS8 BS17 violates]") {
   CHECK(changed(legal(), [](TensorMap& m) { m.strides[0] = 2064; }).empty());
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.strides[0] = 2056; }), "BS8"));
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.strides[0] = 2032; }), "BS8"));
@@ -112,7 +112,7 @@ TEST_CASE("BS8: strides are multiples of 16 (32), below 2^40, and rows do not ov
   CHECK(cites(changed(legal_3d(), interleaved(2064)), "BS8"));
 }
 
-TEST_CASE("BS9: the box is 1 to 256, its inner row a multiple of 16 bytes") {
+TEST_CASE("BS9: the box is 1 to 256, its inner row a multiple of 16 bytes [BS9 violates]") {
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.box[1] = 0; }), "BS9"));
   CHECK(changed(legal(), [](TensorMap& m) { m.box[1] = 256; }).empty());
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.box[1] = 257; }), "BS9"));
@@ -121,7 +121,7 @@ TEST_CASE("BS9: the box is 1 to 256, its inner row a multiple of 16 bytes") {
   CHECK(changed(legal_3d(), [](TensorMap& m) { m.interleave = Interleave::b16, m.box[0] = 12; }).empty());
 }
 
-TEST_CASE("BS10: the inner row of the box is not wider than the swizzle") {
+TEST_CASE("BS10: the inner row of the box is not wider than the swizzle [BS10 violates]") {
   const auto set = [](Swizzle swizzle, uint32_t elements) {
     return [=](TensorMap& m) { m.swizzle = swizzle, m.box[0] = elements; };
   };
@@ -133,7 +133,7 @@ TEST_CASE("BS10: the inner row of the box is not wider than the swizzle") {
   CHECK(changed(legal(), set(Swizzle::none, 256)).empty());
 }
 
-TEST_CASE("BS11: element strides are 1 to 8; the innermost is ignored without an interleave") {
+TEST_CASE("BS11: element strides are 1 to 8; the innermost is ignored without an interleave [BS11 violates]") {
   CHECK(changed(legal(), [](TensorMap& m) { m.element_strides = {1, 8}; }).empty());
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.element_strides = {1, 9}; }), "BS11"));
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.element_strides = {1, 0}; }), "BS11"));
@@ -146,7 +146,7 @@ TEST_CASE("BS11: element strides are 1 to 8; the innermost is ignored without an
   CHECK(map.box_bytes() == 64 * 43 * 2);  // ceil(128 / 3) rows; [0] is ignored
 }
 
-TEST_CASE("BS12: interleave 32B needs swizzle 32B") {
+TEST_CASE("BS12: interleave 32B needs swizzle 32B [BS12 violates]") {
   CHECK(cites(changed(legal_3d(), [](TensorMap& m) { m.interleave = Interleave::b32; }), "BS12"));
   CHECK(changed(legal_3d(), [](TensorMap& m) {
           m.interleave = Interleave::b32, m.swizzle = Swizzle::b32;

@@ -126,7 +126,7 @@ TEST_CASE("packed halves and vectors are sums of their elements (M6)") {
   CHECK(r.words(4) == std::vector<uint32_t>{0x40000000, 0x40400000, 0x40800000, 0x40a00000});
 }
 
-TEST_CASE("bits that the order of threads decides are not called predicted (GM7)") {
+TEST_CASE("bits that the order of threads decides are not called predicted [GM7 violates] [GM7 obeys]") {
   auto told = [](const std::string& body) {
     Setup s;
     s.module_text = ".global .align 4 .u32 word = 0;";

@@ -124,7 +124,7 @@ TEST_CASE("a vote counts the executing lanes of its mask only") {
   CHECK(r.words(5) == std::vector<uint32_t>{15, 15, 15, 15, 0});
 }
 
-TEST_CASE("elect chooses exactly one lane and tells all of them which") {
+TEST_CASE("elect chooses exactly one lane and tells all of them which [Q11 shows]") {
   const auto w = lane_words(R"(
     elect.sync %r2|%p1, 0xffffffff;
     mov.u32 %r1, %r2;

@@ -117,7 +117,7 @@ TEST_CASE("GM1: message passing between CTAs") {
                poll("ld.acquire.gpu.global.u32") + get_data, 2) != "clean");
 }
 
-TEST_CASE("GM2: one thread may release for its CTA, after a CTA barrier") {
+TEST_CASE("one thread may release for its CTA, after a CTA barrier [GM2 violates] [GM2 obeys]") {
   Setup s;
   s.ctas = 2;
   s.threads = 64;
