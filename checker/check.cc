@@ -56,10 +56,7 @@ void count(const Trace& trace, const Observations& seen, Report& report) {
   report.warps = trace.warps;
   report.barriers = static_cast<uint32_t>(trace.barriers.size());
   report.phases = seen.phases;
-  std::set<uint16_t> agents;
-  for (const Event& e : trace.events) agents.insert(e.agent.v);
-  for (const Blocked& b : trace.blocked) agents.insert(b.agent.v);  // some at their first operation
-  report.agents = static_cast<uint32_t>(agents.size());
+  report.agents = seen.agents;
 }
 
 void collect_unknowns(const Trace& trace, const Names& names, std::vector<Note>& reasons) {

@@ -194,6 +194,7 @@ struct Observations {
   std::vector<Uncovered> uncovered;
   uint64_t phases = 0;
   uint64_t accesses = 0;
+  uint32_t agents = 0;  ///< strands that did anything
 };
 
 }  // namespace turnstile::checker

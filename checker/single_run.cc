@@ -36,12 +36,17 @@ struct Survey {
   std::vector<uint32_t> named;  ///< named barriers that occur, sorted
   /// Allocations that somebody writes, or reads with a tag: nobody may have written what it demands. Sorted.
   std::vector<Races::Allocation> written;
+  Guards guards;
+  uint32_t agents = 0;  ///< strands that did anything, or wait to
 
-  explicit Survey(const Trace& trace) {
+  explicit Survey(const Trace& trace) : guards(trace) {
     std::vector<bool> writes(trace.footprints.size());
     NarrowScopes scopes(trace);
+    std::vector<bool> acts(trace.agents.size());
     for (const Event& e : trace.events) {
       scopes.see(e);
+      acts[e.agent.v] = true;
+      guards.note(e);
       if (e.kind == EventKind::access || e.kind == EventKind::async_access) {
         if ((e.flags & (Event::write | Event::atomic)) != 0 || e.generation != 0) writes[e.footprint] = true;
       } else if (e.kind == EventKind::fence_proxy_async) {
@@ -64,6 +69,8 @@ struct Survey {
       uses.tensor_memory |= op.kind >= AsyncOp::Kind::tensor_mma && op.kind <= AsyncOp::Kind::tensor_commit;
     for (size_t f = 0; f < writes.size(); ++f)
       if (writes[f]) written.push_back({trace.footprints[f].space, trace.footprints[f].allocation});
+    for (const Blocked& b : trace.blocked) acts[b.agent.v] = true;  // some at their first operation
+    agents = static_cast<uint32_t>(std::count(acts.begin(), acts.end(), true));
     std::sort(named.begin(), named.end());
     named.erase(std::unique(named.begin(), named.end()), named.end());
     std::sort(written.begin(), written.end());
@@ -128,16 +135,22 @@ class SingleRun {
     for (uint32_t a = 0; a < trace.agents.size(); ++a) state_.tick(a);
   }
 
-  void run() {
-    if (!races_.prepare(written_)) {
+  /// Before the first event.
+  void prepare() {
+    if (!races_.prepare(written_))
       state_.seen.inconsistent = "the accesses cover more pieces of memory than the race check keeps";
-      return;
-    }
+  }
+
+  /// Events [begin, end), after those before them.
+  void run(size_t begin, size_t end) {
     const std::vector<Event>& events = state_.trace.events;
-    for (size_t i = 0; i < events.size() && state_.seen.inconsistent.empty(); ++i) {
+    for (size_t i = begin; i < end && state_.seen.inconsistent.empty(); ++i) {
       state_.now = i;
       step(events[i]);
     }
+  }
+
+  void conclude() {
     if (state_.seen.inconsistent.empty()) finish();
   }
 
@@ -436,9 +449,20 @@ class SingleRun {
 
 Observations single_run(const Trace& trace, const Policies& policies) {
   Observations seen;
-  check_structure(trace, seen);
   const Survey survey(trace);
-  SingleRun(trace, policies, survey, seen).run();
+  seen.agents = survey.agents;
+  Structure structure(trace, survey.guards, seen);
+  SingleRun run(trace, policies, survey, seen);
+  run.prepare();
+  // Both look at the same events: in pieces, so that these are still in the cache for the second.
+  constexpr size_t piece = 256;
+  for (size_t begin = 0; begin < trace.events.size(); begin += piece) {
+    const size_t end = std::min(begin + piece, trace.events.size());
+    for (size_t i = begin; i < end; ++i) structure.step(trace.events[i], i);
+    run.run(begin, end);
+  }
+  structure.finish();
+  run.conclude();
   if (const auto questions = issue_questions(trace, seen.conflicts); !questions.empty()) {
     Observations again;
     SingleRun(trace, policies, survey, again).answer(questions, seen.conflicts);

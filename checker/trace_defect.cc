@@ -9,7 +9,8 @@ namespace turnstile::checker {
 
 namespace {
 
-std::string event_defect(const Trace& t, const Event& e) {
+/// Null: none.
+const char* event_defect(const Trace& t, const Event& e) {
   if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
     return "an event names a strand or a place that is not there";
   const bool meets_itself = (e.kind == EventKind::fork || e.kind == EventKind::join) && e.object == e.agent.v;
@@ -18,7 +19,7 @@ std::string event_defect(const Trace& t, const Event& e) {
     return "a named barrier gets more threads than there are";
   const bool allocates = e.kind == EventKind::tensor_alloc || e.kind == EventKind::tensor_dealloc;
   if (allocates && (e.generation > 0xffffffff || e.bytes > 2)) return "tensor memory that does not exist";
-  return {};
+  return nullptr;
 }
 
 /// Of which kind the queue of an operation has to be; none: it needs no queue.
@@ -51,14 +52,15 @@ bool queue_fits(const AsyncOp& op, const std::vector<QueueInfo>& queues) {
   return false;
 }
 
-std::string op_defect(const Trace& t, const AsyncOp& op) {
+/// Null: none.
+const char* op_defect(const Trace& t, const AsyncOp& op) {
   const bool needs_barrier = delivers_bytes(op) || arrives_when_done(op);
   if (needs_barrier ? op.barrier >= t.barriers.size() : op.barrier != AsyncOp::none)
     return "an asynchronous operation names a barrier that is not there";
   if (!queue_fits(op, t.queues)) return "an asynchronous operation is in no queue of its kind";
   if (op.issuer.v >= t.agents.size() || op.place >= t.places.size())
     return "an asynchronous operation names a strand or a place that is not there";
-  return {};
+  return nullptr;
 }
 
 }  // namespace
@@ -74,9 +76,9 @@ std::string trace_defect(const Trace& t) {
         r.end > uint64_t{1} << 62)
       return "a byte range wraps around";
   for (const AsyncOp& op : t.ops)
-    if (std::string defect = op_defect(t, op); !defect.empty()) return defect;
+    if (const char* defect = op_defect(t, op)) return defect;
   for (const Event& e : t.events)
-    if (std::string defect = event_defect(t, e); !defect.empty()) return defect;
+    if (const char* defect = event_defect(t, e)) return defect;
   for (const Blocked& b : t.blocked) {
     const size_t objects = b.on == Blocked::On::mbarrier ? t.barriers.size()
                            : b.on == Blocked::On::group  ? t.queues.size()
