@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stateful search (ALG-E3). Breadth first over the states of OrchestrationMachine, so that the first fault
-// has the shortest schedule; each state is kept as a fingerprint, only the states of the current and the next
-// depth as bytes. Loop: take a state; look for a hang and for conflicting accesses that are both possible;
-// execute its steps, or the one that may go alone; keep the states that are new. A schedule is found again by
-// walking back along the states that each was first reached from, and matching fingerprints forward.
-// Cost: transitions x (size of a state); limits end it with "not complete", never with an answer.
+// has the shortest schedule; every state is kept in full (explore_store.h), and the list of states seen is
+// also the queue of those to be looked at. Loop: take a state; look for a hang and for conflicting accesses
+// that are both possible; execute its steps, or the one that may go alone; keep the states that are new. A
+// schedule is found again by walking back along the states that each was first reached from, and forward with
+// the steps that lead there. Cost: transitions x (size of a state); limits end it with "not complete", never
+// with an answer.
 #include "checker/explore.h"
 
 #include <algorithm>
@@ -28,37 +29,6 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// States of one depth, one after the other: index, length, bytes.
-class Level {
- public:
-  void add(uint32_t index, const std::vector<uint8_t>& bytes) {
-    const Head head{index, static_cast<uint32_t>(bytes.size())};
-    const auto* raw = reinterpret_cast<const uint8_t*>(&head);
-    data_.insert(data_.end(), raw, raw + sizeof head);
-    data_.insert(data_.end(), bytes.begin(), bytes.end());
-  }
-  template <typename Each>
-  bool for_each(Each each) const {
-    for (size_t i = 0; i < data_.size();) {
-      Head head;
-      std::copy_n(data_.data() + i, sizeof head, reinterpret_cast<uint8_t*>(&head));
-      i += sizeof head;
-      if (!each(head.index, std::span(data_.data() + i, head.length))) return false;
-      i += head.length;
-    }
-    return true;
-  }
-  bool empty() const { return data_.empty(); }
-  uint64_t bytes() const { return data_.capacity(); }
-  void clear() { data_.clear(); }
-
- private:
-  struct Head {
-    uint32_t index = 0, length = 0;
-  };
-  std::vector<uint8_t> data_;
-};
-
 class Search {
  public:
   Search(const Orchestration& program, const SearchOptions& options)
@@ -67,7 +37,8 @@ class Search {
         ample_(program, overlaps_),
         start_(program, overlaps_, options.tags),
         here_(start_),
-        next_(start_) {}
+        next_(start_),
+        may_leave_knowledge_(may_leave_knowledge(program)) {}
 
   SearchResult run() {
     if (!overlaps_.defect().empty()) {
@@ -75,17 +46,14 @@ class Search {
       return result_;
     }
     began_ = cpu_seconds();
-    start_.save(bytes_);
-    frontier_.add(table_.insert(fingerprint(bytes_), StateTable::none).index, bytes_);
-    bool going = true;
-    while (going && !frontier_.empty()) {
-      going = frontier_.for_each([&](uint32_t index, std::span<const uint8_t> state) {
-        here_.load(state);
-        expand(index);
-        return !done_ && within_limits();
-      });
-      std::swap(frontier_, reached_);
-      reached_.clear();
+    keep(start_, StateTable::none);
+    insert_kept();
+    for (uint32_t at = table_.first(); at != StateTable::none; at = table_.after(at)) {
+      load(here_, at);
+      expand(at);
+      if (done_) break;
+      insert_kept();
+      if (!within_limits()) break;
     }
     result_.complete = result_.limit.empty();
     result_.shortest = !options_.reduce && result_.complete;
@@ -95,34 +63,79 @@ class Search {
   }
 
  private:
-  void expand(uint32_t index) {
-    const OrchestrationMachine& m = here_.machine();
-    m.enabled(steps_);
-    if (steps_.empty()) {
-      if (m.beyond_knowledge())
-        result_.beyond_knowledge = true;
-      else if (!m.strands_ended() && !m.stopped())
-        found(FaultKind::hang, index);
-      return;
-    }
-    if (!result_.beyond_knowledge && m.beyond_knowledge()) result_.beyond_knowledge = true;
-    look_for_race(index);
-    if (done_) return;
-    if (options_.reduce)
-      if (const std::optional<size_t> alone = ample_.choose(m, steps_)) return execute(index, steps_[*alone]);
-    for (size_t i = 0; i < steps_.size() && !done_; ++i) execute(index, steps_[i]);
+  /// A state that a step has led to, until all steps of its origin are taken: then its place in the table is
+  /// in the cache.
+  struct Kept {
+    std::vector<uint8_t> bytes;
+    uint64_t hash = 0;
+    uint32_t parent = StateTable::none;
+  };
+
+  static bool may_leave_knowledge(const Orchestration& program) {
+    return std::any_of(program.strands.begin(), program.strands.end(), [](const Orchestration::Strand& s) {
+      return !s.whole || std::any_of(s.events.begin(), s.events.end(), [](const Event& e) {
+        return e.kind == EventKind::signal_wait && e.has(Event::polled_once);
+      });
+    });
   }
 
-  void execute(uint32_t index, Step step) {
-    next_ = here_;
-    const ExploreState::Outcome outcome = next_.take(step);
+  void expand(uint32_t at) {
+    const OrchestrationMachine& m = here_.machine();
+    m.enabled(steps_);
+    const bool beyond = may_leave_knowledge_ && m.beyond_knowledge();
+    result_.beyond_knowledge |= beyond;
+    if (steps_.empty()) {
+      if (!beyond && !m.strands_ended() && !m.stopped()) found(FaultKind::hang, at);
+      return;
+    }
+    look_for_race(at);
+    if (done_) return;
+    if (options_.reduce)
+      if (const std::optional<size_t> alone = ample_.choose(m, steps_))
+        return execute(at, steps_[*alone], here_);
+    for (size_t i = 0; i + 1 < steps_.size() && !done_; ++i) {
+      next_ = here_;
+      execute(at, steps_[i], next_);
+    }
+    if (!done_) execute(at, steps_.back(), here_);
+  }
+
+  /// `state`: of `at`; becomes the one after the step.
+  void execute(uint32_t at, Step step, ExploreState& state) {
+    const ExploreState::Outcome outcome = state.take(step);
     ++result_.transitions;
-    if (outcome.stale) found(FaultKind::stale, index, step);
-    if (!outcome.faults.empty()) found(FaultKind::refused, index, step, outcome.faults.front().rule);
-    if (next_.machine().stopped()) return;  // what comes after it has no meaning
-    next_.save(bytes_);
-    if (const StateTable::Inserted at = table_.insert(fingerprint(bytes_), index); at.is_new)
-      reached_.add(at.index, bytes_);
+    if (outcome.stale) found(FaultKind::stale, at, step);
+    if (!outcome.faults.empty()) found(FaultKind::refused, at, step, outcome.faults.front().rule);
+    if (!state.machine().stopped()) keep(state, at);  // what comes after a stop has no meaning
+  }
+
+  static void save(const ExploreState& state, std::vector<uint8_t>& bytes) {
+    BitWriter w(bytes);
+    state.save(w);
+    w.finish();
+  }
+
+  void load(ExploreState& state, uint32_t at) const {
+    BitReader r(table_.state(at));
+    state.load(r);
+  }
+
+  void keep(const ExploreState& state, uint32_t parent) {
+    if (kept_count_ == kept_.size()) kept_.emplace_back();
+    Kept& k = kept_[kept_count_++];
+    save(state, k.bytes);
+    k.hash = StateTable::hash(k.bytes);
+    k.parent = parent;
+    table_.expect(k.hash);
+  }
+
+  void insert_kept() {
+    for (size_t i = 0; i < kept_count_ && result_.limit.empty(); ++i)
+      if (kept_[i].bytes.size() > StateTable::largest)
+        result_.limit = "a state of " + std::to_string(kept_[i].bytes.size()) + " bytes";
+      else
+        table_.insert(kept_[i].bytes, kept_[i].hash, kept_[i].parent);
+    kept_count_ = 0;
   }
 
   // An operation in flight that still has to access is a possible access: its next one is enabled, or will be
@@ -165,20 +178,21 @@ class Search {
     }
   }
 
-  Schedule schedule_to(uint32_t index) const {
+  Schedule schedule_to(uint32_t at) const {
     std::vector<uint32_t> path;
-    for (uint32_t i = index; i != StateTable::none; i = table_.parent(i)) path.push_back(i);
+    for (uint32_t i = at; i != StateTable::none; i = table_.parent(i)) path.push_back(i);
     Schedule schedule;
     ExploreState state = start_;
     std::vector<Step> steps;
     std::vector<uint8_t> bytes;
     for (size_t i = path.size() - 1; i-- > 0;) {
+      const std::span<const uint8_t> wanted = table_.state(path[i]);
       state.machine().enabled(steps);
       for (const Step step : steps) {
         ExploreState after = state;
         after.take(step);
-        after.save(bytes);
-        if (fingerprint(bytes) != table_.print(path[i])) continue;
+        save(after, bytes);
+        if (!std::equal(bytes.begin(), bytes.end(), wanted.begin(), wanted.end())) continue;
         schedule.push_back(step);
         state = std::move(after);
         break;
@@ -190,11 +204,12 @@ class Search {
   bool within_limits() {
     constexpr uint64_t between = 4096;  // states between two looks at the clock
     const SearchLimits& limits = options_.limits;
-    if (table_.size() >= std::min<uint64_t>(limits.states, StateTable::none - 1))
+    if (!result_.limit.empty()) return false;
+    if (table_.size() >= limits.states || !table_.has_room())
       result_.limit = std::to_string(table_.size()) + " states";
     else if (++ticks_ % between != 0)
       return true;
-    else if (table_.bytes() + frontier_.bytes() + reached_.bytes() > limits.bytes)
+    else if (table_.bytes() > limits.bytes)
       result_.limit = std::to_string(limits.bytes >> 20) + " MiB of states";
     else if (cpu_seconds() - began_ > limits.seconds)
       result_.limit = std::to_string(static_cast<uint64_t>(limits.seconds)) + " s of search";
@@ -208,13 +223,14 @@ class Search {
   Ample ample_;
   ExploreState start_, here_, next_;
   StateTable table_;
-  Level frontier_, reached_;
+  std::vector<Kept> kept_;  ///< the first kept_count_; the others keep their memory
+  size_t kept_count_ = 0;
+  bool may_leave_knowledge_ = false;
   SearchResult result_;
   bool done_ = false;
   uint64_t ticks_ = 0;
   double began_ = 0;
   std::vector<Step> steps_;
-  std::vector<uint8_t> bytes_;
   std::vector<std::pair<Step, const Event*>> accesses_;
 };
 

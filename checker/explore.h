@@ -18,7 +18,7 @@ using Schedule = std::vector<OrchestrationMachine::Step>;
 /// Where a search stops without an answer (ALG-PF7: then nothing is clean).
 struct SearchLimits {
   uint64_t states = 20'000'000;
-  uint64_t bytes = uint64_t{1} << 30;  ///< of the tables and the states that wait
+  uint64_t bytes = uint64_t{1} << 30;  ///< of the state table
   double seconds = 20;                 ///< CPU time of this thread
 };
 

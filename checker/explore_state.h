@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "checker/independence.h"
 #include "model/orchestration.h"
+#include "model/protocol/bit_stream.h"
 #include "model/protocol/orchestration_machine.h"
 
 namespace turnstile::checker {
@@ -40,39 +40,31 @@ class ExploreState {
     return e != nullptr && (e->kind == EventKind::access || e->kind == EventKind::async_access);
   }
 
-  void save(std::vector<uint8_t>& bytes) const {
-    machine_.save(bytes);
-    for (const uint32_t tag : tags_)
-      for (unsigned shift = 0; shift < 8 * tag_bytes; shift += 8)
-        bytes.push_back(static_cast<uint8_t>(tag >> shift));
+  void save(BitWriter& w) const {
+    machine_.save(w);
+    for (uint32_t c = 0; c < tags_.size(); ++c) w.put(tags_[c], overlaps_->tag_bits(c));
   }
-  void load(std::span<const uint8_t> bytes) {
-    const size_t own = bytes.size() - tag_bytes * tags_.size();
-    machine_.load(bytes.first(own));
-    for (size_t i = 0; i < tags_.size(); ++i) {
-      const uint8_t* at = bytes.data() + own + tag_bytes * i;
-      tags_[i] = at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16;
-    }
+  void load(BitReader& r) {
+    machine_.load(r);
+    for (uint32_t c = 0; c < tags_.size(); ++c)
+      tags_[c] = static_cast<uint32_t>(r.get(overlaps_->tag_bits(c)));
   }
 
  private:
-  static constexpr size_t tag_bytes = 3;
-
   bool touch(const Event& e) {
-    const auto tag = static_cast<uint32_t>(e.generation & 0xffffff);
     bool stale = false;
     for (const uint32_t cell : overlaps_->cells(e.footprint)) {
       if (e.has(Event::write))
-        tags_[cell] = tag;
+        tags_[cell] = overlaps_->tag_number(cell, e.generation);
       else
-        stale |= tag != 0 && tags_[cell] != tag;
+        stale |= e.generation != 0 && overlaps_->tag(cell, tags_[cell]) != e.generation;
     }
     return stale;
   }
 
   const Overlaps* overlaps_;
   OrchestrationMachine machine_;
-  std::vector<uint32_t> tags_;
+  std::vector<uint32_t> tags_;  ///< by cell: number of its tag (Overlaps::tag)
   Event event_;
 };
 

@@ -19,6 +19,9 @@ uint64_t finish(uint64_t x) {  // every input bit reaches every output bit (Murm
   return x ^ x >> 33;
 }
 
+/// The high bits of the bytes that are zero, and of some others.
+uint32_t zero_bytes(uint32_t x) { return (x - 0x01010101u) & ~x & 0x80808080u; }
+
 }  // namespace
 
 // Two lanes; each step is invertible in the word, so that states that differ in one word never meet.
@@ -39,32 +42,119 @@ Fingerprint fingerprint(std::span<const uint8_t> bytes) {
   return {a + b, b + (a + b)};
 }
 
-StateTable::StateTable() : slots_(1u << 10, none) {}
+// Four bytes of the parent, one of the length (or 255 and four), the state.
+StateTable::StateTable() : buckets_(16) {}
 
-StateTable::Inserted StateTable::insert(Fingerprint print, uint32_t parent) {
-  if (uint64_t{size_} * 5 >= uint64_t{slots_.size()} * 3) grow();
-  const size_t mask = slots_.size() - 1;
-  size_t slot = print.low & mask;
-  for (; slots_[slot] != none; slot = (slot + 1) & mask)
-    if (this->print(slots_[slot]) == print) return {slots_[slot], false};
-  must(size_ != none, "a search stops before its states cannot be numbered");
-  if (size_ % chunk_size == 0) chunks_.push_back(std::make_unique<Chunk>());
-  Chunk& last = *chunks_.back();
-  last.print[size_ % chunk_size] = print;
-  last.parent[size_ % chunk_size] = parent;
-  slots_[slot] = size_;
-  return {size_++, true};
+uint64_t StateTable::hash(std::span<const uint8_t> bytes) {
+  uint64_t h = bytes.size() * 0x9e3779b97f4a7c15ull;
+  size_t i = 0;
+  for (; i + 8 <= bytes.size(); i += 8) {
+    uint64_t w = 0;
+    std::memcpy(&w, bytes.data() + i, 8);
+    h = (std::rotl(h, 29) ^ w) * 0x87c37b91114253d5ull;
+    h ^= h >> 32;
+  }
+  uint64_t w = 0;
+  for (unsigned shift = 0; i < bytes.size(); ++i, shift += 8) w |= uint64_t{bytes[i]} << shift;
+  return finish(std::rotl(h, 29) ^ w);
+}
+
+uint64_t StateTable::bytes() const {
+  uint64_t units = 0;
+  for (const uint32_t end : ends_) units += end;
+  return units * unit + buckets_.size() * sizeof(Bucket);
+}
+
+bool StateTable::holds(uint32_t at, std::span<const uint8_t> bytes) const {
+  const uint8_t* r = record(at) + sizeof(uint32_t);
+  if (bytes.size() < long_length)
+    return *r == bytes.size() && std::memcmp(r + 1, bytes.data(), bytes.size()) == 0;
+  const std::span<const uint8_t> own = state(at);
+  return own.size() == bytes.size() && std::memcmp(own.data(), bytes.data(), bytes.size()) == 0;
+}
+
+std::span<const uint8_t> StateTable::state(uint32_t at) const {
+  const uint8_t* r = record(at) + sizeof(uint32_t);
+  if (*r < long_length) return {r + 1, *r};
+  uint32_t length = 0;
+  std::memcpy(&length, r + 1, sizeof length);
+  return {r + 1 + sizeof length, length};
+}
+
+uint32_t StateTable::parent(uint32_t at) const {
+  uint32_t parent = 0;
+  std::memcpy(&parent, record(at), sizeof parent);
+  return parent;
+}
+
+uint32_t StateTable::after(uint32_t at) const {
+  if (at == last_) return none;
+  const std::span<const uint8_t> s = state(at);
+  const auto past = static_cast<size_t>(s.data() + s.size() - record(at));
+  const size_t next = at % chunk_units + (past + unit - 1) / unit;
+  const uint32_t chunk = at / static_cast<uint32_t>(chunk_units);
+  if (next < ends_[chunk]) return static_cast<uint32_t>(chunk * chunk_units + next);
+  return static_cast<uint32_t>((chunk + size_t{1}) * chunk_units);
+}
+
+StateTable::Inserted StateTable::insert(std::span<const uint8_t> bytes, uint64_t hash, uint32_t parent) {
+  const auto tag = static_cast<uint8_t>(hash);
+  const uint32_t wanted = tag * 0x01010101u;
+  for (size_t b = bucket(hash);; b = b + 1 == buckets_.size() ? 0 : b + 1) {
+    const Bucket& here = buckets_[b];
+    for (uint32_t first = 0; first < here.used; first += 4) {
+      uint32_t four = 0;
+      std::memcpy(&four, here.tags + first, 4);
+      for (uint32_t match = zero_bytes(four ^ wanted); match != 0; match &= match - 1) {
+        const uint32_t slot = first + static_cast<uint32_t>(std::countr_zero(match)) / 8;
+        if (slot < here.used && holds(here.at[slot], bytes)) return {here.at[slot], false};
+      }
+    }
+    if (here.used < Bucket::slots) break;
+  }
+  must(has_room(), "a search stops before its states cannot be numbered");
+  const uint32_t at = append(bytes, parent);
+  link(hash, at);
+  if (++size_ * 10 > uint64_t{Bucket::slots} * 9 * buckets_.size()) grow();
+  return {at, true};
+}
+
+uint32_t StateTable::append(std::span<const uint8_t> bytes, uint32_t parent) {
+  must(bytes.size() <= largest, "a search stops before a state is too large");
+  const bool short_one = bytes.size() < long_length;
+  const size_t head = sizeof parent + (short_one ? 1 : 1 + sizeof(uint32_t));
+  const size_t units = (head + bytes.size() + unit - 1) / unit;
+  if (chunks_.empty() || ends_.back() + units > chunk_units) {
+    chunks_.push_back(std::make_unique_for_overwrite<uint8_t[]>(chunk_bytes));
+    ends_.push_back(0);
+  }
+  const auto at = static_cast<uint32_t>((chunks_.size() - 1) * chunk_units + ends_.back());
+  uint8_t* r = chunks_.back().get() + ends_.back() * unit;
+  std::memcpy(r, &parent, sizeof parent);
+  r[sizeof parent] = short_one ? static_cast<uint8_t>(bytes.size()) : long_length;
+  if (!short_one) {
+    const auto length = static_cast<uint32_t>(bytes.size());
+    std::memcpy(r + sizeof parent + 1, &length, sizeof length);
+  }
+  std::memcpy(r + head, bytes.data(), bytes.size());
+  ends_.back() += static_cast<uint32_t>(units);
+  last_ = at;
+  return at;
+}
+
+void StateTable::link(uint64_t hash, uint32_t at) {
+  size_t b = bucket(hash);
+  while (buckets_[b].used == Bucket::slots) b = b + 1 == buckets_.size() ? 0 : b + 1;
+  Bucket& here = buckets_[b];
+  here.tags[here.used] = static_cast<uint8_t>(hash);
+  here.at[here.used++] = at;
 }
 
 void StateTable::grow() {
-  std::vector<uint32_t> bigger(slots_.size() * 2, none);
-  const size_t mask = bigger.size() - 1;
-  for (uint32_t i = 0; i < size_; ++i) {
-    size_t slot = print(i).low & mask;
-    while (bigger[slot] != none) slot = (slot + 1) & mask;
-    bigger[slot] = i;
-  }
-  slots_ = std::move(bigger);
+  const size_t more = buckets_.size() * 2;
+  buckets_ = {};  // not both at a time: the states themselves say where they belong
+  buckets_.resize(more);
+  for (uint32_t at = first(); at != none; at = after(at)) link(hash(state(at)), at);
 }
 
 }  // namespace turnstile::checker

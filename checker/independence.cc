@@ -55,17 +55,37 @@ Overlaps::Overlaps(const Orchestration& program) {
     return;
   }
   fill_matrix(used);
+  number_tags(program, used);
+}
+
+void Overlaps::number_tags(const Orchestration& program, const std::vector<bool>& used) {
   constexpr uint32_t untagged = 0xffffffff;
   std::vector<uint32_t> cell(regions_.count(), untagged);
+  uint32_t count = 0;
   for_each_access(program, [&](const Event& e) {
     if (e.generation == 0 || e.has(Event::write)) return;
     for (const uint32_t r : regions_.of(e.footprint))
-      if (cell[r] == untagged) cell[r] = cell_count_++;
+      if (cell[r] == untagged) cell[r] = count++;
   });
-  for (uint32_t f = 0; f < footprints; ++f)
+  for (uint32_t f = 0; f < used.size(); ++f)
     if (used[f])
       for (const uint32_t r : regions_.of(f))
         if (cell[r] != untagged) cells_[f].push_back(cell[r]);
+  tags_.assign(count, {0});
+  for_each_access(program, [&](const Event& e) {
+    if (!e.has(Event::write)) return;
+    for (const uint32_t c : cells_[e.footprint])
+      if (tags_[c].back() != e.generation) tags_[c].push_back(e.generation);
+  });
+  for (std::vector<uint64_t>& all : tags_) {
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+  }
+}
+
+uint32_t Overlaps::tag_number(uint32_t cell, uint64_t tag) const {
+  const std::vector<uint64_t>& all = tags_[cell];
+  return static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), tag) - all.begin());
 }
 
 // By region: who touches it. Every pair of them meets. Too many pairs are compared when they are asked for.

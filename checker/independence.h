@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,9 +34,17 @@ class Overlaps {
 
   /// Cells of memory whose tag is checked (orchestration_bugs.md 1.1), as far as a footprint covers them.
   const std::vector<uint32_t>& cells(uint32_t footprint) const { return cells_[footprint]; }
-  uint32_t cell_count() const { return cell_count_; }
+  uint32_t cell_count() const { return static_cast<uint32_t>(tags_.size()); }
+  /// The tags that a cell can hold are numbered; number 0 is the tag 0, that of memory which nobody has
+  /// written.
+  uint64_t tag(uint32_t cell, uint32_t number) const { return tags_[cell][number]; }
+  uint32_t tag_number(uint32_t cell, uint64_t tag) const;
+  unsigned tag_bits(uint32_t cell) const {
+    return static_cast<unsigned>(std::bit_width(tags_[cell].size() - 1));
+  }
 
  private:
+  void number_tags(const Orchestration& program, const std::vector<bool>& used);
   void fill_matrix(const std::vector<bool>& used);
   bool share(uint32_t a, uint32_t b) const;
 
@@ -45,7 +54,7 @@ class Overlaps {
   bool dense_ = false;
   std::vector<bool> matrix_;
   std::vector<std::vector<uint32_t>> cells_;
-  uint32_t cell_count_ = 0;
+  std::vector<std::vector<uint64_t>> tags_;  ///< by cell, sorted
   std::string defect_;
 };
 

@@ -21,6 +21,8 @@
 namespace turnstile {
 
 struct OrchestrationPlan;
+class BitReader;
+class BitWriter;
 
 /// Operational semantics of an Orchestration (semantics.md 0.5, protocol layer): which step can happen now
 /// and what it changes. Knows no happens-before. Used by sim/ to execute a .mimw program, by checker/ to
@@ -80,6 +82,9 @@ class OrchestrationMachine {
   /// events after load() are not those of a run from the start; a witness is replayed from there.
   void save(std::vector<uint8_t>& bytes) const;
   void load(std::span<const uint8_t> bytes);
+  /// The same as part of a longer string. No state's bits begin with all the bits of another state.
+  void save(BitWriter& writer) const;
+  void load(BitReader& reader);
 
  private:
   using Faults = std::vector<Fault>;

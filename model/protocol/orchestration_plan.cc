@@ -25,12 +25,16 @@ OrchestrationPlan::OrchestrationPlan(const Orchestration& program) {
   strands_of_cta.assign(ctas, 0);
   for (uint32_t s = 0; s < program.strands.size(); ++s) {
     ++strands_of_cta[t.agents[s].cta];
-    pc_bits.push_back(bits_for(program.strands[s].events.size()));
+    const Orchestration::Strand& strand = program.strands[s];
+    strands.push_back({static_cast<uint32_t>(strand.events.size()), bits_for(strand.events.size()),
+                       t.agents[s].cta, strand.whole, false});
   }
   plan_ops(program);
   plan_events(program);
   plan_barriers(program);
   plan_registers(program);
+  has_rest = !named.empty() || uses_cluster || uses_registers || uses_tensor_memory || exits_leave ||
+             !t.signals.empty() || !t.pools.empty();
 }
 
 void OrchestrationPlan::plan_ops(const Orchestration& program) {
@@ -72,8 +76,9 @@ void OrchestrationPlan::plan_events(const Orchestration& program) {
       uses_tensor_memory |= e.kind == EventKind::tensor_alloc || e.kind == EventKind::tensor_dealloc ||
                             e.kind == EventKind::tensor_relinquish;
       if (e.kind != EventKind::named_barrier_arrive && e.kind != EventKind::named_barrier_pass) continue;
-      auto& [strands, largest] = found[e.object];
-      if (strands.empty() || strands.back() != s) strands.push_back(s);
+      strands[s].passes |= e.kind == EventKind::named_barrier_pass;
+      auto& [participants, largest] = found[e.object];
+      if (participants.empty() || participants.back() != s) participants.push_back(s);
       largest = std::max(largest, e.count);
     }
   if (!found.empty()) named_at.assign(found.rbegin()->first + size_t{1}, none);

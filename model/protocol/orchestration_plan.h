@@ -53,13 +53,22 @@ struct OrchestrationPlan {
   std::vector<Barrier> barriers;
   std::vector<Named> named;        ///< by object
   std::vector<uint32_t> named_at;  ///< object -> index into `named`
-  std::vector<unsigned> pc_bits;   ///< by strand
+  struct Strand {
+    uint32_t length = 0;   ///< events
+    unsigned pc_bits = 0;  ///< of a position
+    uint16_t cta = 0;
+    bool whole = true;
+    bool passes = false;  ///< there are passes of named barriers
+  };
+  std::vector<Strand> strands;
   unsigned op_bits = 0, phase_bits = 0;
   uint32_t contributions = 0;  ///< of all named barriers together
   uint32_t ctas = 1;
   std::vector<uint32_t> strands_of_cta;  ///< how many
   bool exits_leave = false;              ///< there are exits that barriers notice
   bool uses_cluster = false, uses_registers = false, uses_tensor_memory = false;
+  /// There is more to a state than positions, mbarriers and operations in flight.
+  bool has_rest = false;
   std::vector<RegisterGroupInfo> register_groups;
   std::vector<uint32_t> register_group_of;  ///< by strand
   std::vector<uint32_t> register_warp_of;   ///< by strand: 0 to 3, in its group

@@ -13,9 +13,20 @@ namespace turnstile {
 
 void OrchestrationMachine::save(std::vector<uint8_t>& bytes) const {
   BitWriter w(bytes);
+  save(w);
+  w.finish();
+}
+
+void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
+  BitReader r(bytes);
+  load(r);
+}
+
+void OrchestrationMachine::save(BitWriter& w) const {
   for (uint32_t s = 0; s < pc_.size(); ++s) {
-    w.put(pc_[s], plan_->pc_bits[s]);
-    if (has_next(s) && at(s).kind == EventKind::named_barrier_pass) w.put(passes_[s], 1);
+    const OrchestrationPlan::Strand& p = plan_->strands[s];
+    w.put(pc_[s], p.pc_bits);
+    if (p.passes) w.put(passes_[s], 1);
     if (plan_->uses_cluster) w.put(static_cast<uint64_t>(seats_[s]), 2);
   }
   for (uint32_t i = 0; i < barriers_.size(); ++i) {
@@ -70,22 +81,19 @@ void OrchestrationMachine::save(std::vector<uint8_t>& bytes) const {
   w.put(stopped_ ? 1 : 0, 1);
   if (stopped_)
     for (uint8_t f : faulted_) w.put(f, 1);
-  w.finish();
 }
 
-void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
-  BitReader r(bytes);
+void OrchestrationMachine::load(BitReader& r) {
   unended_ = 0;
   for (CtaLifetime& c : ctas_) c.restore(0);
   for (uint32_t s = 0; s < pc_.size(); ++s) {
-    pc_[s] = static_cast<uint32_t>(r.get(plan_->pc_bits[s]));
-    passes_[s] = 0;
-    if (has_next(s) && at(s).kind == EventKind::named_barrier_pass)
-      passes_[s] = static_cast<uint8_t>(r.get(1));
+    const OrchestrationPlan::Strand& p = plan_->strands[s];
+    pc_[s] = static_cast<uint32_t>(r.get(p.pc_bits));
+    if (p.passes) passes_[s] = static_cast<uint8_t>(r.get(1));
     if (plan_->uses_cluster) seats_[s] = static_cast<ClusterBarrier::Seat>(r.get(2));
-    if (strand_ended(s)) continue;
+    if (pc_[s] >= p.length && p.whole) continue;
     ++unended_;
-    ctas_[cta_of(s)].restore(ctas_[cta_of(s)].live() + 1);
+    ctas_[p.cta].restore(ctas_[p.cta].live() + 1);
   }
   for (uint32_t i = 0; i < barriers_.size(); ++i) {
     const OrchestrationPlan::Barrier& p = plan_->barriers[i];
@@ -146,7 +154,7 @@ void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
     m.restore(allocations, last, group, relinquished, static_cast<uint32_t>(r.get_small()));
   }
   stopped_ = r.get(1) != 0;
-  for (uint8_t& f : faulted_) f = stopped_ ? static_cast<uint8_t>(r.get(1)) : 0;
+  for (uint8_t& f : faulted_) f = stopped_ ? static_cast<uint8_t>(r.get(1)) : uint8_t{0};
 }
 
 }  // namespace turnstile
