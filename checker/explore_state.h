@@ -40,9 +40,12 @@ class ExploreState {
     return e != nullptr && (e->kind == EventKind::access || e->kind == EventKind::async_access);
   }
 
-  void save(BitWriter& w) const {
-    machine_.save(w);
+  void save(BitWriter& writer) const {
+    machine_.save(writer);
+    if (tags_.empty()) return;
+    BitWriter w = writer;
     for (uint32_t c = 0; c < tags_.size(); ++c) w.put(tags_[c], overlaps_->tag_bits(c));
+    writer = w;
   }
   void load(BitReader& r) {
     machine_.load(r);

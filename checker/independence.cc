@@ -22,6 +22,7 @@
 #include "checker/independence.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace turnstile::checker {
 
@@ -80,6 +81,7 @@ void Overlaps::number_tags(const Orchestration& program, const std::vector<bool>
   for (std::vector<uint64_t>& all : tags_) {
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
+    tag_bits_.push_back(static_cast<uint8_t>(std::bit_width(all.size() - 1)));
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,9 +38,7 @@ class Overlaps {
   /// written.
   uint64_t tag(uint32_t cell, uint32_t number) const { return tags_[cell][number]; }
   uint32_t tag_number(uint32_t cell, uint64_t tag) const;
-  unsigned tag_bits(uint32_t cell) const {
-    return static_cast<unsigned>(std::bit_width(tags_[cell].size() - 1));
-  }
+  unsigned tag_bits(uint32_t cell) const { return tag_bits_[cell]; }
 
  private:
   void number_tags(const Orchestration& program, const std::vector<bool>& used);
@@ -55,6 +52,7 @@ class Overlaps {
   std::vector<bool> matrix_;
   std::vector<std::vector<uint32_t>> cells_;
   std::vector<std::vector<uint64_t>> tags_;  ///< by cell, sorted
+  std::vector<uint8_t> tag_bits_;            ///< by cell
   std::string defect_;
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -12,109 +11,105 @@ namespace turnstile {
 
 /// Numbers as a string of bits, least significant first: states of a search have to be small. Equal sequences
 /// of calls with equal values make equal bytes. `bytes` holds them after finish().
+///
+/// A copy goes on where the original stands, for loops that write much: it can live in registers.
 class BitWriter {
  public:
-  explicit BitWriter(std::vector<uint8_t>& bytes) : bytes_(bytes) {
-    if (bytes_.size() < piece) bytes_.resize(piece);
+  explicit BitWriter(std::vector<uint8_t>& bytes) : bytes_(&bytes) {
+    if (bytes.size() < piece) bytes.resize(piece);
   }
 
-  void put(uint64_t value, unsigned bits) {  // bits <= 32
+  [[gnu::always_inline]] void put(uint64_t value, unsigned bits) {  // bits <= 32
     hold_ |= value << held_;
     held_ += bits;
     if (held_ < 32) return;
-    if (used_ + 8 > bytes_.size()) bytes_.resize(bytes_.size() + piece);
-    store(static_cast<uint32_t>(hold_));
+    if (used_ + 8 > bytes_->size()) bytes_->resize(bytes_->size() + piece);
+    store(bytes_->data() + used_, static_cast<uint32_t>(hold_));
     used_ += 4;
     hold_ >>= 32;
     held_ -= 32;
   }
-  /// A number that is mostly small: its width, then its digits. 0 takes one bit, 1 two.
-  void put_small(uint64_t value) {
+  /// A number that is mostly small: its width in ones and a zero, then the digits after the leading 1; 17
+  /// ones and the width in 7 bits if it is longer than 16. 0 takes one bit, 1 two, 2 and 3 four.
+  [[gnu::always_inline]] void put_small(uint64_t value) {
     const auto width = static_cast<unsigned>(std::bit_width(value));
-    if (width <= 16) {
+    if (width <= long_width) {
+      const unsigned digits = width > 1 ? width - 1 : 0;
       const uint64_t ones = (uint64_t{1} << width) - 1;
-      const uint64_t digits = width > 1 ? value ^ (uint64_t{1} << (width - 1)) : 0;  // the leading 1 is known
-      put(ones | digits << (width + 1), width + 1 + (width > 1 ? width - 1 : 0));
-      return;
+      return put(ones | (value & ((uint64_t{1} << digits) - 1)) << (width + 1), width + 1 + digits);
     }
-    for (unsigned i = 0; i < width; ++i) put(1, 1);
-    put(0, 1);
-    if (width > 33) {
-      put(value & 0xffffffff, 32);
-      put((value >> 32) & ((uint64_t{1} << (width - 33)) - 1), width - 33);
-    } else {
-      put(value & ((uint64_t{1} << (width - 1)) - 1), width - 1);
-    }
+    put(((uint64_t{1} << (long_width + 1)) - 1) | uint64_t{width} << (long_width + 1), long_width + 1 + 7);
+    put(value & 0xffffffff, 32);
+    put(value >> 32, width > 32 ? width - 32 : 0);
   }
-  void put_signed(int64_t value) {
+  [[gnu::always_inline]] void put_signed(int64_t value) {
     put_small((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
   }
   void finish() {
-    store(static_cast<uint32_t>(hold_));
-    bytes_.resize(used_ + (held_ + 7) / 8);
+    store(bytes_->data() + used_, static_cast<uint32_t>(hold_));
+    bytes_->resize(used_ + (held_ + 7) / 8);
   }
+
+  static constexpr unsigned long_width = 15;
 
  private:
   static constexpr size_t piece = 64;
 
-  void store(uint32_t word) {
-    for (unsigned i = 0; i < 4; ++i) bytes_[used_ + i] = static_cast<uint8_t>(word >> (8 * i));
+  static void store(uint8_t* at, uint32_t word) {
+    for (unsigned i = 0; i < 4; ++i) at[i] = static_cast<uint8_t>(word >> (8 * i));
   }
 
-  std::vector<uint8_t>& bytes_;
+  std::vector<uint8_t>* bytes_;
   size_t used_ = 0;
   uint64_t hold_ = 0;
   unsigned held_ = 0;
 };
 
-/// Reads what a BitWriter wrote, with the same sequence of calls. Beyond the end it reads zeros.
+/// Reads what a BitWriter wrote, with the same sequence of calls. Beyond the end it reads zeros. Copies as
+/// those of a BitWriter.
 class BitReader {
  public:
-  explicit BitReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  explicit BitReader(std::span<const uint8_t> bytes) : next_(bytes.data()), end_(next_ + bytes.size()) {}
 
-  uint64_t get(unsigned bits) {  // bits <= 32
+  [[gnu::always_inline]] uint64_t get(unsigned bits) {  // bits <= 32
     if (held_ < bits) fill();
     const uint64_t value = hold_ & ((uint64_t{1} << bits) - 1);
     hold_ >>= bits;
     held_ -= bits;
     return value;
   }
-  uint64_t get_small() {
+  [[gnu::always_inline]] uint64_t get_small() {
     if (held_ < 32) fill();
-    unsigned width = static_cast<unsigned>(std::countr_one(hold_));
-    if (width <= 16) {
-      get(width + 1);
-      return width <= 1 ? width : uint64_t{1} << (width - 1) | get(width - 1);
+    const auto ones = static_cast<unsigned>(std::countr_one(hold_));
+    if (ones <= BitWriter::long_width) {
+      get(ones + 1);
+      return ones <= 1 ? ones : uint64_t{1} << (ones - 1) | get(ones - 1);
     }
-    width = 0;
-    while (width < 64 && get(1) != 0) ++width;
-    if (width > 33) {
-      const uint64_t low = get(32);
-      return uint64_t{1} << (width - 1) | get(width - 33) << 32 | low;
-    }
-    return uint64_t{1} << (width - 1) | get(width - 1);
+    get(BitWriter::long_width + 1);
+    const auto width = static_cast<unsigned>(get(7));
+    const uint64_t low = get(32);
+    return width > 32 ? low | get(width - 32) << 32 : low;
   }
-  int64_t get_signed() {
+  [[gnu::always_inline]] int64_t get_signed() {
     const uint64_t value = get_small();
     return static_cast<int64_t>((value >> 1) ^ (~(value & 1) + 1));
   }
 
  private:
-  void fill() {  // at least 32 bits
-    if (next_ + 4 <= bytes_.size()) {
-      const uint8_t* at = bytes_.data() + next_;
-      hold_ |= uint64_t{at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24}
-               << held_;
+  [[gnu::always_inline]] void fill() {  // 32 bits more
+    if (end_ - next_ >= 4) {
+      hold_ |=
+          uint64_t{next_[0] | uint32_t{next_[1]} << 8 | uint32_t{next_[2]} << 16 | uint32_t{next_[3]} << 24}
+          << held_;
+      next_ += 4;
     } else {
-      for (size_t i = 0; i < 4 && next_ + i < bytes_.size(); ++i)
-        hold_ |= uint64_t{bytes_[next_ + i]} << (held_ + 8 * i);
+      for (unsigned shift = held_; next_ != end_; shift += 8) hold_ |= uint64_t{*next_++} << shift;
     }
-    next_ += 4;
     held_ += 32;
   }
 
-  std::span<const uint8_t> bytes_;
-  size_t next_ = 0;
+  const uint8_t* next_;
+  const uint8_t* end_;
   uint64_t hold_ = 0;
   unsigned held_ = 0;
 };

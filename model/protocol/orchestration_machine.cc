@@ -15,10 +15,10 @@ OrchestrationMachine::OrchestrationMachine(const Orchestration& program)
     : program_(&program),
       plan_(std::make_shared<const OrchestrationPlan>(program)),
       pc_(program.strands.size(), 0),
-      passes_(program.strands.size(), 0),
-      seats_(program.strands.size(), ClusterBarrier::Seat::out),
       faulted_(program.strands.size(), 0),
       barriers_(program.tables.barriers.size()),
+      passes_(program.strands.size(), 0),
+      seats_(program.strands.size(), ClusterBarrier::Seat::out),
       named_(plan_->named.size()),
       contributions_(plan_->contributions),
       clusters_(std::max(1u, program.tables.clusters), ClusterBarrier(program.tables.cluster_barrier_count)),
@@ -38,6 +38,34 @@ OrchestrationMachine::OrchestrationMachine(const Orchestration& program)
       --unended_;
       ctas_[cta_of(s)].end_one();
     }
+}
+
+// What a search spends much of its time on: machines of the same program differ in little.
+OrchestrationMachine& OrchestrationMachine::operator=(const OrchestrationMachine& other) {
+  if (this == &other) return *this;
+  const bool same_plan = plan_ == other.plan_;
+  pc_ = other.pc_;
+  faulted_ = other.faulted_;
+  barriers_ = other.barriers_;
+  flights_ = other.flights_;
+  stopped_ = other.stopped_;
+  unended_ = other.unended_;
+  ctas_ = other.ctas_;
+  if (same_plan && !plan_->has_rest) return *this;
+  program_ = other.program_;
+  plan_ = other.plan_;
+  passes_ = other.passes_;
+  seats_ = other.seats_;
+  named_ = other.named_;
+  contributions_ = other.contributions_;
+  clusters_ = other.clusters_;
+  signals_ = other.signals_;
+  pools_ = other.pools_;
+  registers_ = other.registers_;
+  register_groups_ = other.register_groups_;
+  tensor_memory_ = other.tensor_memory_;
+  instance_ = other.instance_;
+  return *this;
 }
 
 bool OrchestrationMachine::strand_ended(uint32_t strand) const {

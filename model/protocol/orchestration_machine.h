@@ -43,6 +43,11 @@ class OrchestrationMachine {
   /// The program must outlive the machine, and must have passed orchestration_defect(). Copies share what is
   /// known of the program.
   explicit OrchestrationMachine(const Orchestration& program);
+  OrchestrationMachine(const OrchestrationMachine&) = default;
+  OrchestrationMachine(OrchestrationMachine&&) = default;
+  OrchestrationMachine& operator=(const OrchestrationMachine& other);
+  OrchestrationMachine& operator=(OrchestrationMachine&&) = default;
+  ~OrchestrationMachine() = default;
 
   /// All steps that are possible now: strands in order, then operations by queue, in each by issue (those
   /// without an order by number).
@@ -134,21 +139,23 @@ class OrchestrationMachine {
   const Orchestration* program_;
   std::shared_ptr<const OrchestrationPlan> plan_;
 
-  std::vector<uint32_t> pc_;                 // by strand
+  // A new member has to be copied by operator=.
+  std::vector<uint32_t> pc_;      // by strand
+  std::vector<uint8_t> faulted_;  // by strand
+  std::vector<Mbarrier> barriers_;
+  AsyncGroups flights_;
+  bool stopped_ = false;
+  // Does not change unless OrchestrationPlan::has_rest.
   std::vector<uint8_t> passes_;              // by strand: its bar.sync has completed
   std::vector<ClusterBarrier::Seat> seats_;  // by strand
-  std::vector<uint8_t> faulted_;             // by strand
-  std::vector<Mbarrier> barriers_;
   std::vector<NamedBarrier> named_;          // by index in the plan
   std::vector<Contribution> contributions_;  // of named barriers, by participant
   std::vector<ClusterBarrier> clusters_;
-  AsyncGroups flights_;
   std::vector<Signal> signals_;
   std::vector<Pool> pools_;
   std::vector<Pool> registers_;  // by CTA: free registers
   std::vector<RegisterGroup> register_groups_;
   std::vector<TensorMemory> tensor_memory_;  // by CTA
-  bool stopped_ = false;
 
   // Follows from the above.
   uint32_t unended_ = 0;

@@ -22,7 +22,8 @@ void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
   load(r);
 }
 
-void OrchestrationMachine::save(BitWriter& w) const {
+void OrchestrationMachine::save(BitWriter& writer) const {
+  BitWriter w = writer;
   for (uint32_t s = 0; s < pc_.size(); ++s) {
     const OrchestrationPlan::Strand& p = plan_->strands[s];
     w.put(pc_[s], p.pc_bits);
@@ -34,10 +35,9 @@ void OrchestrationMachine::save(BitWriter& w) const {
     const OrchestrationPlan::Barrier& p = plan_->barriers[i];
     if (p.lives) w.put(b.valid() ? 1 : 0, 1);
     if (!b.valid()) continue;
-    w.put(b.generation() & 1, 1);
-    w.put(b.pending(), p.count_bits);
+    w.put((b.generation() & 1) | uint64_t{b.pending()} << 1, 1 + p.count_bits);
     if (p.resizes) w.put(b.expected(), p.count_bits);
-    if (p.counts_tx) w.put_signed(b.tx() / static_cast<int64_t>(p.tx_unit));
+    if (p.counts_tx) w.put_signed(b.tx() == 0 ? 0 : b.tx() / static_cast<int64_t>(p.tx_unit));  // mostly 0
   }
   for (uint32_t n = 0; n < named_.size(); ++n) {
     const OrchestrationPlan::Named& p = plan_->named[n];
@@ -81,9 +81,11 @@ void OrchestrationMachine::save(BitWriter& w) const {
   w.put(stopped_ ? 1 : 0, 1);
   if (stopped_)
     for (uint8_t f : faulted_) w.put(f, 1);
+  writer = w;
 }
 
-void OrchestrationMachine::load(BitReader& r) {
+void OrchestrationMachine::load(BitReader& reader) {
+  BitReader r = reader;
   unended_ = 0;
   for (CtaLifetime& c : ctas_) c.restore(0);
   for (uint32_t s = 0; s < pc_.size(); ++s) {
@@ -103,8 +105,9 @@ void OrchestrationMachine::load(BitReader& r) {
       barriers_[i].restore(false, 0, 0, 0, 0);
       continue;
     }
-    const uint64_t parity = r.get(1);
-    const auto pending = static_cast<uint32_t>(r.get(p.count_bits));
+    const uint64_t both = r.get(1 + p.count_bits);
+    const uint64_t parity = both & 1;
+    const auto pending = static_cast<uint32_t>(both >> 1);
     const auto expected = p.resizes ? static_cast<uint32_t>(r.get(p.count_bits)) : p.expected;
     const int64_t tx = p.counts_tx ? r.get_signed() * static_cast<int64_t>(p.tx_unit) : 0;
     barriers_[i].restore(true, expected, pending, tx, parity);
@@ -155,6 +158,7 @@ void OrchestrationMachine::load(BitReader& r) {
   }
   stopped_ = r.get(1) != 0;
   for (uint8_t& f : faulted_) f = stopped_ ? static_cast<uint8_t>(r.get(1)) : uint8_t{0};
+  reader = r;
 }
 
 }  // namespace turnstile
