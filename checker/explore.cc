@@ -15,6 +15,8 @@
 #include "checker/explore_state.h"
 #include "checker/explore_store.h"
 #include "checker/independence.h"
+#include "checker/symmetry.h"
+#include "model/must.h"
 
 namespace turnstile::checker {
 
@@ -38,7 +40,10 @@ class Search {
         start_(program, overlaps_, options.tags),
         here_(start_),
         next_(start_),
-        may_leave_knowledge_(may_leave_knowledge(program)) {}
+        may_leave_knowledge_(may_leave_knowledge(program)) {
+    if (options.symmetry && overlaps_.defect().empty()) symmetry_.emplace(program, overlaps_);
+    if (symmetry_ && !symmetry_->any()) symmetry_.reset();
+  }
 
   SearchResult run() {
     if (!overlaps_.defect().empty()) {
@@ -85,10 +90,10 @@ class Search {
     const bool beyond = may_leave_knowledge_ && m.beyond_knowledge();
     result_.beyond_knowledge |= beyond;
     if (steps_.empty()) {
-      if (!beyond && !m.strands_ended() && !m.stopped()) found(FaultKind::hang, at);
+      if (!beyond && !m.strands_ended() && !m.stopped()) found_hang(at);
       return;
     }
-    look_for_race(at);
+    if (race_among(here_, steps_)) found_race(at);
     if (done_) return;
     if (options_.reduce)
       if (const std::optional<size_t> alone = ample_.choose(m, steps_))
@@ -104,14 +109,19 @@ class Search {
   void execute(uint32_t at, Step step, ExploreState& state) {
     const ExploreState::Outcome outcome = state.take(step);
     ++result_.transitions;
-    if (outcome.stale) found(FaultKind::stale, at, step);
-    if (!outcome.faults.empty()) found(FaultKind::refused, at, step, outcome.faults.front().rule);
     if (!state.machine().stopped()) keep(state, at);  // what comes after a stop has no meaning
+    if (outcome.stale) found(FaultKind::stale, at);
+    if (!outcome.faults.empty()) found(FaultKind::refused, at, outcome.faults.front().rule);
   }
 
-  static void save(const ExploreState& state, std::vector<uint8_t>& bytes) {
+  /// As it is kept: under the names that symmetry chooses.
+  void save(const ExploreState& state, std::vector<uint8_t>& bytes) {
     BitWriter w(bytes);
-    state.save(w);
+    if (const Symmetry::Names* names = symmetry_ ? &symmetry_->sort(state.machine()) : nullptr;
+        names && !names->own)
+      state.save(w, *names);
+    else
+      state.save(w);
     w.finish();
   }
 
@@ -140,15 +150,15 @@ class Search {
 
   // An operation in flight that still has to access is a possible access: its next one is enabled, or will be
   // when those before it in its queue are done.
-  void look_for_race(uint32_t index) {
+  std::optional<std::pair<Step, Step>> race_among(const ExploreState& state, const std::vector<Step>& steps) {
     accesses_.clear();
-    for (const Step step : steps_)
-      if (const Event* e = here_.machine().next(step);
-          e != nullptr && (e->kind == EventKind::access || e->kind == EventKind::async_access)) {
+    for (const Step step : steps)
+      if (const Event* e = state.machine().next(step); ExploreState::is_access(e)) {
         for (const auto& [other, event] : accesses_)
-          if (overlaps_.conflict(*e, *event)) return found_race(index, other, step);
+          if (overlaps_.conflict(*e, *event)) return std::pair{other, step};
         accesses_.emplace_back(step, e);
       }
+    return std::nullopt;
   }
 
   bool known(FaultKind kind) const {
@@ -156,47 +166,77 @@ class Search {
                        [&](const SearchFault& f) { return f.kind == kind; });
   }
 
-  SearchFault* found(FaultKind kind, uint32_t index) {
-    if (known(kind) || (options_.only && kind != *options_.only)) return nullptr;
+  bool wanted(FaultKind kind) const { return !known(kind) && (!options_.only || kind == *options_.only); }
+
+  SearchFault& note(FaultKind kind, Schedule schedule) {
     result_.faults.emplace_back();
     SearchFault& fault = result_.faults.back();
     fault.kind = kind;
-    fault.schedule = schedule_to(index);
+    fault.schedule = std::move(schedule);
     done_ = !options_.all_kinds || options_.only || result_.faults.size() == SearchFault::kinds;
-    return &fault;
-  }
-  void found(FaultKind kind, uint32_t index, Step last, const std::string& rule = {}) {
-    if (SearchFault* fault = found(kind, index)) {
-      fault->schedule.push_back(last);
-      fault->rule = rule;
-    }
-  }
-  void found_race(uint32_t index, Step first, Step second) {
-    if (SearchFault* fault = found(FaultKind::race, index)) {
-      fault->first = first;
-      fault->second = second;
-    }
+    return fault;
   }
 
-  Schedule schedule_to(uint32_t at) const {
+  void found_hang(uint32_t at) {
+    if (!wanted(FaultKind::hang)) return;
+    ExploreState state = start_;
+    note(FaultKind::hang, schedule_to(at, state));
+  }
+
+  // The state that a schedule leads to may differ from the one that was kept by an exchange: there another
+  // step than the one at hand leads to the fault.
+  void found(FaultKind kind, uint32_t at, const std::string& rule = {}) {
+    if (!wanted(kind)) return;
+    ExploreState state = start_;
+    Schedule schedule = schedule_to(at, state);
+    std::vector<Step> steps;
+    state.machine().enabled(steps);
+    const auto shows = [&](Step step) {
+      ExploreState after = state;
+      const ExploreState::Outcome outcome = after.take(step);
+      if (kind == FaultKind::stale) return outcome.stale;
+      return std::any_of(outcome.faults.begin(), outcome.faults.end(),
+                         [&](const Fault& f) { return f.rule == rule; });
+    };
+    const auto last = std::find_if(steps.begin(), steps.end(), shows);
+    must(last != steps.end(), "a step to a fault that was seen");
+    schedule.push_back(*last);
+    note(kind, std::move(schedule)).rule = rule;
+  }
+
+  void found_race(uint32_t at) {
+    if (!wanted(FaultKind::race)) return;
+    ExploreState state = start_;
+    Schedule schedule = schedule_to(at, state);
+    std::vector<Step> steps;
+    state.machine().enabled(steps);
+    const std::optional<std::pair<Step, Step>> both = race_among(state, steps);
+    must(both.has_value(), "a race that was seen");
+    SearchFault& fault = note(FaultKind::race, std::move(schedule));
+    fault.first = both->first;
+    fault.second = both->second;
+  }
+
+  /// `state`: the first one; becomes one that differs from that at `at` by exchanges at most.
+  Schedule schedule_to(uint32_t at, ExploreState& state) {
     std::vector<uint32_t> path;
     for (uint32_t i = at; i != StateTable::none; i = table_.parent(i)) path.push_back(i);
     Schedule schedule;
-    ExploreState state = start_;
     std::vector<Step> steps;
     std::vector<uint8_t> bytes;
     for (size_t i = path.size() - 1; i-- > 0;) {
-      const std::span<const uint8_t> wanted = table_.state(path[i]);
+      const std::span<const uint8_t> target = table_.state(path[i]);
       state.machine().enabled(steps);
-      for (const Step step : steps) {
-        ExploreState after = state;
-        after.take(step);
-        save(after, bytes);
-        if (!std::equal(bytes.begin(), bytes.end(), wanted.begin(), wanted.end())) continue;
-        schedule.push_back(step);
-        state = std::move(after);
-        break;
-      }
+      const auto leads_there = [&](Step step) {
+        next_ = state;
+        next_.take(step);
+        save(next_, bytes);
+        return std::equal(bytes.begin(), bytes.end(), target.begin(), target.end());
+      };
+      const auto step = std::find_if(steps.begin(), steps.end(), leads_there);
+      must(step != steps.end(), "a way that was taken before");
+      schedule.push_back(*step);
+      state = next_;
     }
     return schedule;
   }
@@ -221,6 +261,7 @@ class Search {
   const SearchOptions& options_;
   Overlaps overlaps_;
   Ample ample_;
+  std::optional<Symmetry> symmetry_;
   ExploreState start_, here_, next_;
   StateTable table_;
   std::vector<Kept> kept_;  ///< the first kept_count_; the others keep their memory

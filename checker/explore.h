@@ -39,7 +39,9 @@ struct SearchFault {
 
 struct SearchOptions {
   SearchLimits limits;
-  bool reduce = true;                     ///< steps that nothing else can notice go alone (independence.h)
+  bool reduce = true;  ///< steps that nothing else can notice go alone (independence.h)
+  bool symmetry =
+      true;  ///< of the states that differ by an exchange of equal strands one is kept (symmetry.h)
   bool all_kinds = false;                 ///< go on after a fault, until one of each kind is found
   std::optional<SearchFault::Kind> only;  ///< look for this kind of fault alone
   /// A tag that a read demands is compared (orchestration_bugs.md 1.1).

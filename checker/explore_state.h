@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checker/independence.h"
+#include "checker/symmetry.h"
 #include "model/orchestration.h"
 #include "model/protocol/bit_stream.h"
 #include "model/protocol/orchestration_machine.h"
@@ -42,10 +43,11 @@ class ExploreState {
 
   void save(BitWriter& writer) const {
     machine_.save(writer);
-    if (tags_.empty()) return;
-    BitWriter w = writer;
-    for (uint32_t c = 0; c < tags_.size(); ++c) w.put(tags_[c], overlaps_->tag_bits(c));
-    writer = w;
+    save_tags(writer, [](uint32_t cell) { return cell; });
+  }
+  void save(BitWriter& writer, const Symmetry::Names& names) const {
+    machine_.save(writer, names.machine);
+    save_tags(writer, [&](uint32_t cell) { return names.cell[cell]; });
   }
   void load(BitReader& r) {
     machine_.load(r);
@@ -54,6 +56,13 @@ class ExploreState {
   }
 
  private:
+  template <typename From>
+  void save_tags(BitWriter& writer, From from) const {
+    BitWriter w = writer;
+    for (uint32_t c = 0; c < tags_.size(); ++c) w.put(tags_[from(c)], overlaps_->tag_bits(c));
+    writer = w;
+  }
+
   bool touch(const Event& e) {
     bool stale = false;
     for (const uint32_t cell : overlaps_->cells(e.footprint)) {

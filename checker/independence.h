@@ -37,6 +37,7 @@ class Overlaps {
   /// The tags that a cell can hold are numbered; number 0 is the tag 0, that of memory which nobody has
   /// written.
   uint64_t tag(uint32_t cell, uint32_t number) const { return tags_[cell][number]; }
+  bool same_tags(uint32_t a, uint32_t b) const { return tags_[a] == tags_[b]; }
   uint32_t tag_number(uint32_t cell, uint64_t tag) const;
   unsigned tag_bits(uint32_t cell) const { return tag_bits_[cell]; }
 

@@ -21,6 +21,7 @@
 namespace turnstile {
 
 struct OrchestrationPlan;
+struct OrchestrationRenaming;
 class BitReader;
 class BitWriter;
 
@@ -90,9 +91,14 @@ class OrchestrationMachine {
   /// The same as part of a longer string. No state's bits begin with all the bits of another state.
   void save(BitWriter& writer) const;
   void load(BitReader& reader);
+  /// The state under other names, as if it had been reached under them.
+  void save(BitWriter& writer, const OrchestrationRenaming& names) const;
 
  private:
   using Faults = std::vector<Fault>;
+
+  template <typename Names>
+  void write(BitWriter& writer, const Names& names) const;
 
   const Event& at(uint32_t strand) const { return (*program_).strands[strand].events[pc_[strand]]; }
   bool has_next(uint32_t strand) const { return pc_[strand] < (*program_).strands[strand].events.size(); }

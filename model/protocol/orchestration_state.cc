@@ -8,8 +8,36 @@
 #include "model/protocol/bit_stream.h"
 #include "model/protocol/orchestration_machine.h"
 #include "model/protocol/orchestration_plan.h"
+#include "model/protocol/orchestration_renaming.h"
 
 namespace turnstile {
+
+namespace {
+
+struct OwnNames {
+  static uint32_t strand(uint32_t i) { return i; }
+  static uint32_t barrier(uint32_t i) { return i; }
+  static uint32_t named(uint32_t i) { return i; }
+  static uint32_t contribution(uint32_t i) { return i; }
+  static uint32_t cta(uint32_t i) { return i; }
+  static uint32_t register_group(uint32_t i) { return i; }
+  static std::span<const AsyncGroups::Operation> in_flight(const AsyncGroups& all) { return all.all(); }
+};
+
+struct OtherNames {
+  const OrchestrationRenaming& from;
+  std::vector<AsyncGroups::Operation> flights;
+
+  uint32_t strand(uint32_t i) const { return from.strand[i]; }
+  uint32_t barrier(uint32_t i) const { return from.barrier[i]; }
+  uint32_t named(uint32_t i) const { return from.named[i]; }
+  uint32_t contribution(uint32_t i) const { return from.contribution[i]; }
+  uint32_t cta(uint32_t i) const { return from.cta[i]; }
+  uint32_t register_group(uint32_t i) const { return from.register_group[i]; }
+  std::span<const AsyncGroups::Operation> in_flight(const AsyncGroups&) const { return flights; }
+};
+
+}  // namespace
 
 void OrchestrationMachine::save(std::vector<uint8_t>& bytes) const {
   BitWriter w(bytes);
@@ -22,30 +50,55 @@ void OrchestrationMachine::load(std::span<const uint8_t> bytes) {
   load(r);
 }
 
-void OrchestrationMachine::save(BitWriter& writer) const {
+void OrchestrationMachine::save(BitWriter& writer) const { write(writer, OwnNames{}); }
+
+void OrchestrationMachine::save(BitWriter& writer, const OrchestrationRenaming& names) const {
+  OtherNames other{names, {}};
+  for (AsyncGroups::Operation o : flights_.all()) {
+    for (const OrchestrationRenaming::Operations* step : names.operations) {
+      o.op = step->op[o.op];
+      if (o.queue != AsyncOp::none) o.queue = step->queue[o.queue];
+    }
+    // As AsyncGroups::issue would have put it: by queue, inside an unordered one by number.
+    const bool ordered = plan_->ops[o.op].order != QueueOrder::free;
+    const auto place =
+        std::upper_bound(other.flights.begin(), other.flights.end(), o,
+                         [&](const AsyncGroups::Operation& x, const AsyncGroups::Operation& y) {
+                           return x.queue != y.queue ? x.queue < y.queue : !ordered && x.op < y.op;
+                         });
+    other.flights.insert(place, o);
+  }
+  write(writer, other);
+}
+
+template <typename Names>
+void OrchestrationMachine::write(BitWriter& writer, const Names& names) const {
   BitWriter w = writer;
-  for (uint32_t s = 0; s < pc_.size(); ++s) {
-    const OrchestrationPlan::Strand& p = plan_->strands[s];
+  for (uint32_t to = 0; to < pc_.size(); ++to) {
+    const OrchestrationPlan::Strand& p = plan_->strands[to];
+    const uint32_t s = names.strand(to);
     w.put(pc_[s], p.pc_bits);
     if (p.passes) w.put(passes_[s], 1);
     if (plan_->uses_cluster) w.put(static_cast<uint64_t>(seats_[s]), 2);
   }
-  for (uint32_t i = 0; i < barriers_.size(); ++i) {
-    const Mbarrier& b = barriers_[i];
-    const OrchestrationPlan::Barrier& p = plan_->barriers[i];
+  for (uint32_t to = 0; to < barriers_.size(); ++to) {
+    const Mbarrier& b = barriers_[names.barrier(to)];
+    const OrchestrationPlan::Barrier& p = plan_->barriers[to];
     if (p.lives) w.put(b.valid() ? 1 : 0, 1);
     if (!b.valid()) continue;
     w.put((b.generation() & 1) | uint64_t{b.pending()} << 1, 1 + p.count_bits);
     if (p.resizes) w.put(b.expected(), p.count_bits);
     if (p.counts_tx) w.put_signed(b.tx() == 0 ? 0 : b.tx() / static_cast<int64_t>(p.tx_unit));  // mostly 0
   }
-  for (uint32_t n = 0; n < named_.size(); ++n) {
-    const OrchestrationPlan::Named& p = plan_->named[n];
-    w.put(named_[n].arrived(), p.count_bits);
-    if (named_[n].arrived() == 0) continue;
-    w.put(named_[n].expected(), p.count_bits);
-    if (plan_->exits_leave) w.put(named_[n].releasable() ? 1 : 0, 1);
-    for (uint32_t i = 0; i < p.participants.size(); ++i) w.put(contributions_[p.first + i].bits(), 2);
+  for (uint32_t to = 0; to < named_.size(); ++to) {
+    const OrchestrationPlan::Named& p = plan_->named[to];
+    const NamedBarrier& n = named_[names.named(to)];
+    w.put(n.arrived(), p.count_bits);
+    if (n.arrived() == 0) continue;
+    w.put(n.expected(), p.count_bits);
+    if (plan_->exits_leave) w.put(n.releasable() ? 1 : 0, 1);
+    for (uint32_t i = 0; i < p.participants.size(); ++i)
+      w.put(contributions_[names.contribution(p.first + i)].bits(), 2);
   }
   if (plan_->uses_cluster) {
     for (const ClusterBarrier& c : clusters_) {
@@ -53,21 +106,24 @@ void OrchestrationMachine::save(BitWriter& writer) const {
       w.put_small(c.arrived());
     }
   }
-  w.put_small(flights_.all().size());
-  for (const AsyncGroups::Operation& o : flights_.all()) {
+  const std::span<const AsyncGroups::Operation> flights = names.in_flight(flights_);
+  w.put_small(flights.size());
+  for (const AsyncGroups::Operation& o : flights) {
     w.put(o.op, plan_->op_bits);
     w.put(o.phase, plan_->phase_bits);
   }
   for (const Signal& s : signals_) w.put_signed(s.value());
   for (const Pool& p : pools_) w.put_signed(p.units());
   if (plan_->uses_registers) {
-    for (const Pool& p : registers_) w.put_signed(p.units());
-    for (const RegisterGroup& g : register_groups_) {
+    for (uint32_t to = 0; to < registers_.size(); ++to) w.put_signed(registers_[names.cta(to)].units());
+    for (uint32_t to = 0; to < register_groups_.size(); ++to) {
+      const RegisterGroup& g = register_groups_[names.register_group(to)];
       w.put(g.released() | g.granted() << 4, 8);
       w.put_small(g.held_back());
     }
   }
-  for (const TensorMemory& m : tensor_memory_) {
+  for (uint32_t to = 0; to < tensor_memory_.size(); ++to) {
+    const TensorMemory& m = tensor_memory_[names.cta(to)];
     w.put(m.allocations().size(), 5);
     for (const TensorMemory::Allocation& a : m.allocations()) {
       w.put(a.first, 32);
@@ -80,7 +136,7 @@ void OrchestrationMachine::save(BitWriter& writer) const {
   }
   w.put(stopped_ ? 1 : 0, 1);
   if (stopped_)
-    for (uint8_t f : faulted_) w.put(f, 1);
+    for (uint32_t to = 0; to < faulted_.size(); ++to) w.put(faulted_[names.strand(to)], 1);
   writer = w;
 }
 
