@@ -21,13 +21,13 @@ constexpr double spin_timeout_seconds = 300;
 /// First number that stands in front of `label`, as SPIN prints its statistics.
 double number_before(const std::string& text, const std::string& label) {
   std::smatch match;
-  if (!std::regex_search(text, match, std::regex("([0-9.]+(?:e\\+[0-9]+)?) *" + label))) return 0;
+  if (!std::regex_search(text, match, std::regex("([0-9.]+(?:e\\+[0-9]+)?)[ \t]*" + label))) return 0;
   return std::strtod(match[1].str().c_str(), nullptr);
 }
 
 }  // namespace
 
-Result<SpinRun> run_spin(unsigned stages, unsigned consumers, unsigned trips) {
+Result<SpinRun> run_spin(unsigned stages, unsigned consumers, unsigned trips, bool reduce) {
   auto folder = golden::ScratchFolder::make(TURNSTILE_BINARY_DIR, "spin");
   if (!folder) return tl::unexpected(folder.error());
   const std::string& at = folder->path();
@@ -36,7 +36,8 @@ Result<SpinRun> run_spin(unsigned stages, unsigned consumers, unsigned trips) {
   const std::vector<std::vector<std::string>> steps = {
       {"/usr/bin/env", "-C", at, "spin", fmt::format("-DS={}", stages), fmt::format("-DNC={}", consumers),
        fmt::format("-DN={}", trips), "-a", model},
-      {"/usr/bin/env", "-C", at, "gcc", "-O2", "-DSAFETY", "-w", "-o", "pan", "pan.c"}};
+      {"/usr/bin/env", "-C", at, "gcc", "-O2", "-DSAFETY", reduce ? "-w" : "-DNOREDUCE", "-w", "-o", "pan",
+       "pan.c"}};
   for (const auto& step : steps) {
     const auto finished = golden::run_program(step, spin_timeout_seconds);
     if (!finished) return tl::unexpected(finished.error());

@@ -163,7 +163,7 @@ std::optional<size_t> Ample::choose(const OrchestrationMachine& at, std::span<co
       case EventKind::access:
       case EventKind::async_access:
       case EventKind::async_complete:
-        if (collect(at, enabled[i]) && unnoticed(at, enabled[i], *e)) return i;
+        if (unnoticed_by_all(at, enabled[i], *e)) return i;
         if (budget_ == 0) return std::nullopt;
         break;
       default:
@@ -173,8 +173,9 @@ std::optional<size_t> Ample::choose(const OrchestrationMachine& at, std::span<co
   return std::nullopt;
 }
 
-// F, as a fixed point. False: it is larger than we care to look at.
-bool Ample::collect(const OrchestrationMachine& at, Step without) {
+// F is found as a fixed point. What notices the step in a part of F does so in all of it: unnoticed() never
+// becomes true again when F grows. False also if F is larger than we care to look at.
+bool Ample::unnoticed_by_all(const OrchestrationMachine& at, Step without, const Event& e) {
   std::fill(barriers_.begin(), barriers_.end(), OnBarrier{});
   std::fill(named_.begin(), named_.end(), OnNamed{});
   accesses_.clear();
@@ -186,13 +187,16 @@ bool Ample::collect(const OrchestrationMachine& at, Step without) {
     more = false;
     for (uint32_t s = 0; s < reach_.size(); ++s) {
       if (without.kind == Step::Kind::strand && without.index == s) continue;
+      bool moved = false;
       while (advance(at, s)) {
-        more = true;
+        moved = true;
         if (--budget_ == 0) return false;
       }
+      if (moved && !unnoticed(at, without, e)) return false;
+      more |= moved;
     }
   }
-  return true;
+  return unnoticed(at, without, e);
 }
 
 bool Ample::advance(const OrchestrationMachine& at, uint32_t strand) {

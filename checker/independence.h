@@ -83,7 +83,7 @@ class Ample {
     bool mixed = false;
   };
 
-  bool collect(const OrchestrationMachine& at, Step without);
+  bool unnoticed_by_all(const OrchestrationMachine& at, Step without, const Event& e);
   bool advance(const OrchestrationMachine& at, uint32_t strand);
   bool stays_blocked(const OrchestrationMachine& at, uint32_t strand, const Event& e) const;
   bool may_complete(const OrchestrationMachine& at, uint32_t barrier) const;
