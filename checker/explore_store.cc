@@ -2,8 +2,10 @@
 #include "checker/explore_store.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "model/must.h"
 
@@ -154,7 +156,16 @@ void StateTable::grow() {
   const size_t more = buckets_.size() * 2;
   buckets_ = {};  // not both at a time: the states themselves say where they belong
   buckets_.resize(more);
-  for (uint32_t at = first(); at != none; at = after(at)) link(hash(state(at)), at);
+  constexpr size_t ahead = 16;  // their buckets are fetched while others are linked
+  std::array<std::pair<uint64_t, uint32_t>, ahead> some;
+  for (uint32_t at = first(); at != none;) {
+    size_t count = 0;
+    for (; count < ahead && at != none; at = after(at)) {
+      some[count] = {hash(state(at)), at};
+      expect(some[count++].first);
+    }
+    for (size_t i = 0; i < count; ++i) link(some[i].first, some[i].second);
+  }
 }
 
 }  // namespace turnstile::checker

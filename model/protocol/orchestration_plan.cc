@@ -138,7 +138,9 @@ void OrchestrationPlan::plan_barriers(const Orchestration& program) {
     barriers[b].count_bits =
         bits_for(std::min<uint64_t>(seen[b].largest + seen[b].raises, Mbarrier::max_count));
     barriers[b].expected = static_cast<uint32_t>(seen[b].first_count);
-    barriers[b].tx_unit = std::max<uint64_t>(1, seen[b].unit);
+    // Where even one amount is out of range the count stays 0 (MB17).
+    const bool in_range = seen[b].unit != 0 && seen[b].unit <= static_cast<uint64_t>(Mbarrier::max_tx);
+    barriers[b].tx_unit = in_range ? static_cast<int32_t>(seen[b].unit) : 1;
     if (barriers[b].lives) places[{t.barriers[b].cta, t.barriers[b].address}].push_back(b);
   }
   for (const auto& [place, all] : places)

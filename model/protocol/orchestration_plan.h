@@ -28,7 +28,7 @@ struct OrchestrationPlan {
     bool lives = false;                ///< there are init or inval events: validity is part of the state
     bool resizes = false;              ///< inits with other counts, or drops: so is the expected count
     bool counts_tx = false;            ///< bytes are counted
-    uint64_t tx_unit = 1;              ///< divides all of them
+    int32_t tx_unit = 1;               ///< divides all of them
     uint32_t expected = 0;             ///< if it does not resize
     uint32_t count_bits = 0;           ///< of expected and pending
     std::vector<uint32_t> same_place;  ///< other barriers at the same address (MB9)

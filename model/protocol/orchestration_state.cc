@@ -88,7 +88,7 @@ void OrchestrationMachine::write(BitWriter& writer, const Names& names) const {
     if (!b.valid()) continue;
     w.put((b.generation() & 1) | uint64_t{b.pending()} << 1, 1 + p.count_bits);
     if (p.resizes) w.put(b.expected(), p.count_bits);
-    if (p.counts_tx) w.put_signed(b.tx() == 0 ? 0 : b.tx() / static_cast<int64_t>(p.tx_unit));  // mostly 0
+    if (p.counts_tx) w.put_signed(b.tx() == 0 ? 0 : static_cast<int32_t>(b.tx()) / p.tx_unit);  // mostly 0
   }
   for (uint32_t to = 0; to < named_.size(); ++to) {
     const OrchestrationPlan::Named& p = plan_->named[to];
@@ -165,7 +165,7 @@ void OrchestrationMachine::load(BitReader& reader) {
     const uint64_t parity = both & 1;
     const auto pending = static_cast<uint32_t>(both >> 1);
     const auto expected = p.resizes ? static_cast<uint32_t>(r.get(p.count_bits)) : p.expected;
-    const int64_t tx = p.counts_tx ? r.get_signed() * static_cast<int64_t>(p.tx_unit) : 0;
+    const int64_t tx = p.counts_tx ? r.get_signed() * p.tx_unit : 0;
     barriers_[i].restore(true, expected, pending, tx, parity);
   }
   for (uint32_t n = 0; n < named_.size(); ++n) {
