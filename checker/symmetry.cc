@@ -304,6 +304,11 @@ class Matcher {
       const uint32_t other = found_.image(Kind::cta, c);
       if (other / cluster != c / cluster || plan_.strands_of_cta[c] != plan_.strands_of_cta[other])
         return false;
+      // Pairs of CTAs allocate tensor memory together (TC9): they stay pairs.
+      const uint32_t peer = c ^ 1;
+      if (plan_.uses_tensor_memory &&
+          (peer < plan_.ctas ? found_.image(Kind::cta, peer) : peer) != (other ^ 1))
+        return false;
     }
     return true;
   }
