@@ -28,8 +28,8 @@ void Registers::request(AgentId agent, uint32_t count) {
   wanted[info.warp] = std::max(wanted[info.warp], count);
 }
 
-// RG1: before a warp group asks again its warps have to have met after the request before. Of kernels only: in a
-// text a role asks as one, whatever warps it stands for.
+// RG1: before a warp group asks again its warps have to have met after the request before. Of kernels only:
+// in a text a role asks as one, whatever warps it stands for.
 void Registers::turn(const Event& e) {
   if (run_.trace.places[e.place].ptx_file.empty()) return;
   const AgentInfo& info = run_.trace.agents[e.agent.v];

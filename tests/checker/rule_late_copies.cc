@@ -144,7 +144,7 @@ TEST_CASE("DX1: st.async is seen by those who wait on its barrier") {
   expect_first(program(false), FindingClass::race, "M4", 4);
 }
 
-TEST_CASE("L1, L4: LDS reads have to be back before the barrier [AM10 violates] [AM10 obeys] [LT46 AM9 AM14 shows]") {
+TEST_CASE("LDS reads are back before the barrier [AM10 violates] [AM10 obeys] [LT46 AM9 AM14 shows]") {
   const auto program = [](bool wait_before) {
     TraceBuilder t(2);
     const uint32_t q = t.queue(Q::lds_read, 0);

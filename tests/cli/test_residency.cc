@@ -91,7 +91,8 @@ TEST_CASE("pairs need a slot more than there are waiters") {
   CHECK(check_grid(6, pairs, 3).report.verdict == Verdict::finding);
 }
 
-TEST_CASE("CTAs that do not wait for each other need no slots, and one cluster is always resident [F2 GM6 obeys]") {
+TEST_CASE(
+    "CTAs that do not wait for each other need no slots, and one cluster is always resident [F2 GM6 obeys]") {
   CHECK(check_grid(4, "red.release.gpu.global.add.u32 [flag], 1;", 1).report.verdict == Verdict::clean);
   CHECK(check_grid(2, grid_barrier, 1, "cluster = [2, 1, 1]\n").report.verdict == Verdict::clean);
 }

@@ -133,7 +133,8 @@ TEST_CASE("BS10: the inner row of the box is not wider than the swizzle [BS10 vi
   CHECK(changed(legal(), set(Swizzle::none, 256)).empty());
 }
 
-TEST_CASE("BS11: element strides are 1 to 8; the innermost is ignored without an interleave [BS11 violates]") {
+TEST_CASE(
+    "BS11: element strides are 1 to 8; the innermost is ignored without an interleave [BS11 violates]") {
   CHECK(changed(legal(), [](TensorMap& m) { m.element_strides = {1, 8}; }).empty());
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.element_strides = {1, 9}; }), "BS11"));
   CHECK(cites(changed(legal(), [](TensorMap& m) { m.element_strides = {1, 0}; }), "BS11"));

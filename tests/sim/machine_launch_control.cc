@@ -59,7 +59,7 @@ std::string edited(std::string text, const std::string& from, const std::string&
 
 }  // namespace
 
-TEST_CASE("a persistent kernel gets as many clusters as the run hands out, the last ones of the grid [CL1 CL7 shows]") {
+TEST_CASE("a kernel gets as many clusters as the run hands out, the last ones first [CL1 CL7 shows]") {
   for (uint32_t n : {0u, 1u, 3u}) {
     const Ran r = run_with(persistent(), n, true);
     REQUIRE_MESSAGE(r.finished(), r.problem());
