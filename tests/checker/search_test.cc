@@ -367,8 +367,8 @@ TEST_CASE("states are told apart by all their bytes, not by a hash") {
   StateTable table;
   std::vector<uint8_t> bytes(40);
   for (size_t k = 0; k < bytes.size(); ++k)
-    for (const uint8_t v : {1, 2, 255}) {
-      bytes[k] = v;
+    for (const int v : {1, 2, 255}) {
+      bytes[k] = static_cast<uint8_t>(v);
       // The same hash for all: they meet in one bucket with one tag.
       CHECK(table.insert(bytes, 42, StateTable::none).is_new);
       CHECK(!table.insert(bytes, 42, StateTable::none).is_new);
