@@ -214,7 +214,7 @@ class Decider {
   void finish(Harm& harm) const {
     harm.witness.message = harm.diagnostic.message;
     harm.diagnostic.suspected = false;
-    harm.diagnostic.witness = replay(program(), harm.witness, 40).steps;
+    harm.diagnostic.witness = replay(program(), harm.witness, 40, options_.check).steps;
     harm.diagnostic.witness_is_shortest = harm.witness.shortest;
   }
 

@@ -23,10 +23,12 @@ void Dependents::access(const Event& e, const uint32_t* order) {
 }
 
 void Dependents::finish() {
-  if (first_wait_ == no_event) return;
+  const std::vector<uint32_t>& shared = run_.trace.previous_kernel;
+  if (first_wait_ == no_event && shared.empty()) return;
   for (const auto& [buffer, accesses] : early_)
     for (const Early& a : accesses)
-      if (a.writes || read_after_.contains(buffer))
+      if (std::binary_search(shared.begin(), shared.end(), buffer) ||
+          (first_wait_ != no_event && (a.writes || read_after_.contains(buffer))))
         run_.misuse(Misuse::Kind::access_before_wait, a.event, buffer, first_wait_);
 }
 

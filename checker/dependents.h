@@ -12,7 +12,9 @@ namespace turnstile::checker {
 /// Programmatic dependent launch (semantics.md section 11). griddepcontrol.wait is the only thing that orders
 /// this grid after the ones before it (PD9). Which buffers those write is not in the trace: advised is
 /// against writes to global memory that nothing orders after a wait, and against reads of a buffer that
-/// others of this grid read after a wait (PD5). The trigger publishes nothing (PD6), so it makes no edge.
+/// others of this grid read after a wait (PD5). Where the launch says which buffers (Trace::previous_kernel),
+/// every access to those that is not ordered after a wait is a fault, and so is a kernel without any (PD3).
+/// The trigger publishes nothing (PD6), so it makes no edge.
 class Dependents {
  public:
   explicit Dependents(RunState& run) : run_(run) {}

@@ -225,15 +225,21 @@ void tell_pool(const Story& story, const Misuse& m, Diagnostic& d) {
 void tell_dependents(const Story& story, const Misuse& m, Diagnostic& d) {
   const std::string buffer = story.names.holder(Space::global, m.object, 0);
   const Event& e = story.event(m.event);
+  const std::vector<uint32_t>& shared = story.trace.previous_kernel;
+  const bool is_shared = std::binary_search(shared.begin(), shared.end(), m.object);
   d.finding_class = FindingClass::race;
-  d.severity = Severity::lint;
+  d.severity = is_shared ? Severity::error : Severity::lint;
   d.rule = "PD5";
   d.subject = buffer;
   d.message = story.who(m.event) + (e.has(Event::write) ? " writes " : " reads ") + buffer +
               " before griddepcontrol.wait";
-  d.sides.push_back(story.at(m.other, "the wait"));
-  d.facts = {e.has(Event::write) ? "the kernel before may still read or write it"
-                                 : "others of this kernel read it only after the wait"};
+  if (m.other != no_event)
+    d.sides.push_back(story.at(m.other, "the wait"));
+  else
+    d.facts.emplace_back("this kernel never waits for the one before it (PD3)");
+  d.facts.emplace_back(is_shared             ? "the kernel before uses it, and may not have ended"
+                       : e.has(Event::write) ? "the kernel before may still read or write it"
+                                             : "others of this kernel read it only after the wait");
   d.help = "griddepcontrol.wait in every role that touches what the kernel before uses";
 }
 

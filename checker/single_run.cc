@@ -39,7 +39,7 @@ struct Survey {
   Guards guards;
   uint32_t agents = 0;  ///< strands that did anything, or wait to
 
-  explicit Survey(const Trace& trace) : guards(trace) {
+  explicit Survey(const Trace& trace) : dependent_launch(!trace.previous_kernel.empty()), guards(trace) {
     std::vector<bool> writes(trace.footprints.size());
     NarrowScopes scopes(trace);
     std::vector<bool> acts(trace.agents.size());

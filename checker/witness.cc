@@ -249,7 +249,8 @@ uint64_t program_fingerprint(const Orchestration& program) {
   return mix(h, program.tables.cluster_barrier_count);
 }
 
-Replay replay(const Orchestration& program, const Witness& witness, size_t lines) {
+Replay replay(const Orchestration& program, const Witness& witness, size_t lines,
+              const CheckOptions& options) {
   Replay out;
   if (out.problem = orchestration_defect(program); !out.problem.empty()) return out;
   const Overlaps overlaps(program);
@@ -310,7 +311,7 @@ Replay replay(const Orchestration& program, const Witness& witness, size_t lines
       if (machine.stopped()) trace.faults = faults;
       if (enabled.empty() && !machine.stopped() && !machine.beyond_knowledge())
         trace.blocked = machine.blocked();
-      for (const Diagnostic& d : check(trace).diagnostics)
+      for (const Diagnostic& d : check(trace, options).diagnostics)
         if (d.rule == witness.rule && d.severity == Severity::error && !out.shown) {
           out.shown = true;
           told.add(d.message);

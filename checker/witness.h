@@ -45,8 +45,10 @@ struct Replay {
   std::string problem;             ///< not empty: the schedule does not fit the program, and why
 };
 
-/// Executes a witness. `lines`: at most so many steps are told; what is left out is counted.
-Replay replay(const Orchestration& program, const Witness& witness, size_t lines = 60);
+/// Executes a witness. `lines`: at most so many steps are told; what is left out is counted. `options`: those
+/// that it was found with (Shows::judged).
+Replay replay(const Orchestration& program, const Witness& witness, size_t lines = 60,
+              const CheckOptions& options = {});
 
 /// Text of a witness file, and back. Version 1; an unknown version, a number out of range or a file of more
 /// than `max_witness_bytes` is an Error.

@@ -272,6 +272,8 @@ struct Trace {
           ///< number of a CTA (AgentInfo::cta and all others) is cluster * cluster_ctas + rank
   uint32_t cluster_barrier_count = 0;  ///< contributions that complete the cluster barrier; 0: nobody uses it
   std::vector<std::string> allocation_names;  ///< of global buffers, by number
+  std::vector<uint32_t> previous_kernel;      ///< buffers, sorted, that the kernel before in the stream uses
+                                              ///< too, perhaps still when this one starts (PD1)
   std::vector<std::pair<ByteRange, std::string>>
       shared_names;  ///< "A[2]": names of ranges of shared memory, for reports
   std::vector<Place> places;

@@ -2,6 +2,7 @@
 // Dependent launch (semantics.md section 11) and cluster launch control (section 10).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "sim/barrier_operand.h"
@@ -63,17 +64,27 @@ void land(Cta& issuer, const Receiver& to, uint64_t answer) {
   }
 }
 
-/// Takes a cluster that has not started: the last of the grid first. What is handed out is a choice of the
-/// run (RunOptions::clusters_to_cancel), the order is not specified (CL7).
+/// Takes a cluster that has not started: the last of the grid first, without those that run here. What is
+/// handed out is a choice of the run (RunOptions::clusters_to_cancel), the order is not specified (CL7).
 uint64_t take_cluster(Cta& cta) {
   Machine& machine = cta.machine;
   if (machine.cancelled >= cta.options.clusters_to_cancel) return answer_bits(false, {});
   const Dim3 c = cta.program.cluster;
   Dim3 across;
   for (size_t i = 0; i < 3; ++i) across[i] = cta.launch.grid[i] / c[i];
-  const uint64_t total = uint64_t{across[0]} * across[1] * across[2];
-  if (machine.cancelled + 1 >= total) return answer_bits(false, {});  // those that run have started
-  const uint64_t number = total - ++machine.cancelled;
+  uint64_t number = uint64_t{across[0]} * across[1] * across[2];
+  const auto runs_here = [&](uint64_t cluster) {
+    return std::any_of(machine.ctas.begin(), machine.ctas.end(), [&](const auto& running) {
+      const Dim3 at = running->position;
+      return cluster == at[0] / c[0] + across[0] * (at[1] / c[1] + uint64_t{across[1]} * (at[2] / c[2]));
+    });
+  };
+  uint64_t left = uint64_t{machine.cancelled} + 1;  // to go down, over those that have started
+  while (left > 0) {
+    if (number == 0) return answer_bits(false, {});
+    if (!runs_here(--number)) --left;
+  }
+  ++machine.cancelled;
   return answer_bits(true, {static_cast<uint32_t>(number % across[0]) * c[0],
                             static_cast<uint32_t>(number / across[0] % across[1]) * c[1],
                             static_cast<uint32_t>(number / across[0] / across[1]) * c[2]});

@@ -15,6 +15,9 @@ uint64_t trace_count(const Program& program, const Launch& launch);
 /// A CTA of the trace with this number; named in RunOptions::ctas, it brings all others of that trace.
 uint32_t cta_of_trace(const Program& program, const Launch& launch, uint64_t trace);
 
+/// Whether the kernel asks launch control for clusters that have not started (CL1).
+bool takes_clusters(const Program& program);
+
 /// CTAs per cluster as the kernel runs: the launch file's, or what the kernel requires (.reqnctapercluster).
 Dim3 cluster_shape(const Program& program);
 

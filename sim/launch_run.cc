@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "sim/grouping.h"
+#include "sim/handlers.h"
 #include "sim/machine.h"
 #include "sim/run_rows.h"
 
@@ -111,6 +112,11 @@ uint64_t trace_count(const Program& program, const Launch& launch) {
 
 uint32_t cta_of_trace(const Program& program, const Launch& launch, uint64_t trace) {
   return ctas_of_cluster(program, launch, static_cast<uint32_t>(trace)).front();
+}
+
+bool takes_clusters(const Program& program) {
+  return std::any_of(program.code.begin(), program.code.end(),
+                     [](const Decoded& d) { return d.run == exec_try_cancel; });
 }
 
 Dim3 cluster_shape(const Program& program) { return program.cluster; }

@@ -25,7 +25,11 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
   trace.registers_per_thread = p.registers_per_thread;
   trace.cluster_ctas = cluster_size_;
   trace.clusters = static_cast<uint32_t>(barriers.size());
-  for (const Buffer& b : l.buffers) trace.allocation_names.push_back(b.name);
+  for (const Buffer& b : l.buffers) {
+    if (b.previous_kernel)
+      trace.previous_kernel.push_back(static_cast<uint32_t>(trace.allocation_names.size()));
+    trace.allocation_names.push_back(b.name);
+  }
   for (const std::string& name : p.variable_names) trace.allocation_names.push_back(name);
   add_shared_names(p, l, trace);
   for (uint32_t number : numbers) {

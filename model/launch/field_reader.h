@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "model/files.h"
 #include "model/launch/toml_reader.h"
 #include "model/result.h"
 
@@ -76,5 +78,21 @@ class FieldReader {
   std::optional<Error> error_;
   const std::map<std::string, int64_t>* vars_ = nullptr;
 };
+
+constexpr size_t longest_document = size_t{1} << 20;  ///< bytes of a TOML file
+
+/// What `read(FieldReader&, const TableView&)` makes of a TOML file, which messages call `what`.
+template <typename Read>
+auto read_document(const std::string& path, const std::string& what, const Read& read)
+    -> Result<decltype(read(std::declval<FieldReader&>(), std::declval<const TableView&>()))> {
+  const Result<std::string> text = read_file(path, longest_document);
+  if (!text) return tl::unexpected<Error>(text.error());
+  const Result<TomlValue> root = parse_toml(*text, path);
+  if (!root) return tl::unexpected<Error>(root.error());
+  FieldReader reader(path);
+  auto made = read(reader, TableView{&*root, what});
+  if (reader.failed()) return tl::unexpected<Error>(reader.error());
+  return made;
+}
 
 }  // namespace turnstile

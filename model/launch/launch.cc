@@ -10,6 +10,7 @@
 #include "model/launch/field_reader.h"
 #include "model/launch/launch_parts.h"
 #include "model/launch/nearest_name.h"
+#include "model/launch/policy_table.h"
 #include "model/launch/toml_reader.h"
 
 // The order of reading: the chosen case, then the variables (file, then case, then --set), then everything
@@ -18,7 +19,6 @@
 namespace turnstile {
 namespace {
 
-constexpr uint64_t kLongestFile = uint64_t{1} << 20;
 constexpr int64_t kMostDynamicShared = 227 * 1024;  // sm_90 and sm_100: the largest of the GPUs we know
 constexpr std::string_view kFamilyNames[] = {"zeros", "ones", "iota", "normal", "wide", "special"};
 
@@ -132,7 +132,8 @@ void read_geometry(FieldReader& reader, const TableView& root, Launch& launch) {
   const TomlValue* value = reader.table(root, "launch", true);
   if (value == nullptr) return;
   const TableView table{value, "[launch]"};
-  reader.check_keys(table, {"grid", "block", "cluster", "dynamic_shared_memory", "registers_per_thread"});
+  reader.check_keys(table, {"grid", "block", "cluster", "dynamic_shared_memory", "registers_per_thread",
+                            "clusters_to_cancel"});
   launch.grid = read_dim3(reader, table, "grid", {0x7FFFFFFF, 65535, 65535});
   launch.block = read_dim3(reader, table, "block", {1024, 1024, 64});
   if (const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
@@ -154,6 +155,9 @@ void read_geometry(FieldReader& reader, const TableView& root, Launch& launch) {
   if (table.has("registers_per_thread"))
     launch.registers_per_thread =
         static_cast<uint32_t>(reader.number(table, "registers_per_thread", {1, 256}));
+  if (table.has("clusters_to_cancel"))
+    for (const int64_t n : reader.numbers(table, "clusters_to_cancel", {0, 0x7FFFFFFF}, 1, 4096))
+      launch.clusters_to_cancel.push_back(static_cast<uint32_t>(n));
 }
 
 void read_shared_names(FieldReader& reader, const TableView& root, Launch& launch) {
@@ -197,12 +201,14 @@ Launch build(FieldReader& reader, const TableView& root, const std::string& path
              const LaunchOverrides& overrides) {
   Launch launch;
   reader.check_keys(root, {"kernel", "entry", "source", "vars", "launch", "buffers", "tensor_maps", "params",
-                           "shared", "roles", "cases"});
+                           "shared", "roles", "policies", "cases"});
   launch.path = path;
   launch.kernel_path = path_beside(path, reader.text(root, "kernel"));
   if (!overrides.kernel_path.empty()) launch.kernel_path = overrides.kernel_path;
   launch.entry = reader.text(root, "entry");
   if (root.has("source")) launch.source_path = path_beside(path, reader.text(root, "source"));
+
+  launch.policies = read_policies(reader, root);
 
   const std::vector<Case> cases = read_cases(reader, root);
   const Case chosen = chosen_case(reader, root, cases, overrides.case_name);
@@ -239,21 +245,25 @@ Result<Launch> parse_launch(const std::string& text, const std::string& path,
 }
 
 Result<Launch> read_launch(const std::string& path, const LaunchOverrides& overrides) {
-  const Result<std::string> text = read_file(path, kLongestFile);
+  const Result<std::string> text = read_file(path, longest_document);
   if (!text) return tl::unexpected<Error>(text.error());
   return parse_launch(*text, path, overrides);
 }
 
+Result<std::map<std::string, int64_t>> launch_variables(const std::string& path,
+                                                        const LaunchOverrides& overrides) {
+  return read_document(path, "the launch file", [&](FieldReader& reader, const TableView& root) {
+    const std::vector<Case> cases = read_cases(reader, root);
+    return read_vars(reader, root, cases, chosen_case(reader, root, cases, overrides.case_name), overrides);
+  });
+}
+
 Result<std::vector<std::string>> list_cases(const std::string& path) {
-  const Result<std::string> text = read_file(path, kLongestFile);
-  if (!text) return tl::unexpected<Error>(text.error());
-  const Result<TomlValue> root = parse_toml(*text, path);
-  if (!root) return tl::unexpected<Error>(root.error());
-  FieldReader reader(path);
-  std::vector<std::string> names;
-  for (const Case& one : read_cases(reader, {&*root, "the launch file"})) names.push_back(one.name);
-  if (reader.failed()) return tl::unexpected<Error>(reader.error());
-  return names;
+  return read_document(path, "the launch file", [](FieldReader& reader, const TableView& root) {
+    std::vector<std::string> names;
+    for (const Case& one : read_cases(reader, root)) names.push_back(one.name);
+    return names;
+  });
 }
 
 }  // namespace turnstile

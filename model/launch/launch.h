@@ -31,6 +31,8 @@ struct Buffer {
   uint64_t bytes = 0;  ///< allocation: product of outer dimensions times row_pitch times element size
   BufferRole role = BufferRole::in;
   std::optional<uint32_t> batch_axis;  ///< dimension whose index is the row of the batch (design.md 5)
+  bool previous_kernel =
+      false;  ///< the kernel before in the stream uses it, perhaps still when this one runs (PD1)
   bool control_data = false;  ///< values may reach control flow or addresses: the checker uses them as given
   // Contents: generated, or read from a .npy file.
   Family fill = Family::zeros;
@@ -86,6 +88,12 @@ struct SharedName {
   uint32_t stages = 1;
 };
 
+/// A contested rule, decided in a file (`[policies]`), as it stands there.
+struct PolicySetting {
+  std::string name, value;
+  unsigned line = 0, column = 0;
+};
+
 struct Launch {
   std::string path;         ///< the launch file as given, for reports
   std::string case_name;    ///< empty if no case was chosen
@@ -96,11 +104,15 @@ struct Launch {
   Dim3 grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   uint64_t dynamic_shared_bytes = 0;
   std::optional<uint32_t> registers_per_thread;  ///< at entry (RG10)
+  /// How many clusters launch control hands over to one that asks (CL1), one number for each run of the
+  /// checker; empty: every number that is possible.
+  std::vector<uint32_t> clusters_to_cancel;
   std::vector<Buffer> buffers;
   std::vector<TensorMap> tensor_maps;
   std::vector<Parameter> params;
   std::vector<SharedName> shared_names;
   std::map<uint32_t, std::string> warp_roles;  ///< warp index in the CTA -> role, for reports
+  std::vector<PolicySetting> policies;         ///< for the checker, which knows the names
 
   uint64_t cta_count() const { return uint64_t{grid[0]} * grid[1] * grid[2]; }
   uint32_t threads() const { return block[0] * block[1] * block[2]; }
@@ -121,6 +133,10 @@ Result<Launch> read_launch(const std::string& path, const LaunchOverrides& overr
 /// Same, from text; `path` is used for messages and to resolve relative file names.
 Result<Launch> parse_launch(const std::string& text, const std::string& path,
                             const LaunchOverrides& overrides);
+
+/// The variables of a launch under the overrides, without reading what is computed from them.
+Result<std::map<std::string, int64_t>> launch_variables(const std::string& path,
+                                                        const LaunchOverrides& overrides);
 
 /// Names of the [[cases]] in a launch file, in order.
 Result<std::vector<std::string>> list_cases(const std::string& path);

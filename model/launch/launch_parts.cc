@@ -176,7 +176,7 @@ void read_buffers(FieldReader& reader, const TableView& root, std::optional<Fami
     buffer.name = reader.name(table, "name");
     table.where = fmt::format("[[buffers]] '{}'", buffer.name);
     reader.check_keys(table, {"name", "dtype", "shape", "row_pitch", "role", "fill", "values", "fixed_fill",
-                              "seed", "stream", "batch_axis", "control_data"});
+                              "seed", "stream", "batch_axis", "control_data", "previous_kernel"});
     refuse_duplicate(reader, table, launch.buffers, buffer.name);
     reader.text(table, "dtype");
     buffer.type = static_cast<ElementType>(reader.choice_or(table, "dtype", kTypeNames, 0));
@@ -188,6 +188,7 @@ void read_buffers(FieldReader& reader, const TableView& root, std::optional<Fami
       buffer.batch_axis = static_cast<uint32_t>(
           reader.number(table, "batch_axis", {0, static_cast<int64_t>(buffer.shape.size()) - 1}));
     buffer.control_data = reader.flag_or(table, "control_data", false);
+    buffer.previous_kernel = reader.flag_or(table, "previous_kernel", false);
     total += buffer.bytes;  // 256 times 64 GiB at most
     if (total > kMostBufferBytes)
       reader.report(item.at, "the buffers up to here are larger than 64 GiB, the most that is possible");

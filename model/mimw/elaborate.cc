@@ -103,6 +103,14 @@ bool Elaboration::evaluate_constants() {
   return check_overrides();
 }
 
+std::map<std::string, int64_t> Elaboration::numbers() const {
+  std::map<std::string, int64_t> numbers;
+  for (uint32_t symbol = 0; symbol < symbols_.size(); ++symbol)
+    if (const Value* value = constants_.find(symbol); value != nullptr && !value->is_list)
+      numbers.emplace(symbols_.name(symbol), value->number);
+  return numbers;
+}
+
 void Elaboration::note_cta(const Declared& d) {
   if (!d.cta) return;
   const std::optional<int64_t> cta =

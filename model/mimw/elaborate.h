@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,6 +30,7 @@ class Elaboration {
 
   bool evaluate_constants();
   const std::vector<MimwParameter>& parameters() const { return parameters_; }
+  std::map<std::string, int64_t> numbers() const;
   /// The text's own patterns (`use`) are made here; their first two passes happen with it.
   bool find_agents();
   uint32_t ctas() const { return ctas_; }

@@ -50,6 +50,11 @@ struct MimwParameter {
 /// chosen values: those count with their defaults.
 Result<std::vector<MimwParameter>> parameters(const MimwProgram& program, std::string_view variant);
 
+/// The top-level numbers of a variant (parameters and `let` constants, lists left out) by name, where
+/// `values` replaces some as in unroll().
+Result<std::map<std::string, int64_t>> constants(const MimwProgram& program, std::string_view variant,
+                                                 const std::map<std::string, int64_t>& values = {});
+
 /// What a checker must report of one variant: at least these findings; none of them and nothing else if the
 /// list is empty (`safe`).
 struct MimwExpectation {

@@ -28,6 +28,16 @@ Result<std::vector<MimwParameter>> parameters(const MimwProgram& program, std::s
   return text.parameters();
 }
 
+Result<std::map<std::string, int64_t>> constants(const MimwProgram& program, std::string_view variant,
+                                                 const std::map<std::string, int64_t>& values) {
+  if (const Result<void> known = check_variant(program, variant); !known)
+    return tl::unexpected<Error>(known.error());
+  mimw::Builder builder(program.file, {});
+  mimw::Elaboration text(program.tree, program.file, std::string(variant), {values, {}}, builder);
+  if (!text.evaluate_constants()) return tl::unexpected<Error>(builder.problems.error());
+  return text.numbers();
+}
+
 Result<Orchestration> unroll(const MimwProgram& program, std::string_view variant,
                              const std::map<std::string, int64_t>& values, MimwLimits limits) {
   if (const Result<void> known = check_variant(program, variant); !known)
