@@ -8,8 +8,10 @@
 #include <map>
 
 #include "checker/check.h"
+#include "checker/decide.h"
 #include "cli/residency.h"
 #include "cli/terminal.h"
+#include "cli/text.h"
 #include "cli/trace_class.h"
 #include "sim/grouping.h"
 #include "sim/launch_run.h"
@@ -30,33 +32,40 @@ std::string cta_name(const Trace& trace) {
   return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
 }
 
-/// Sorts traces into classes and checks the first of each; folds all reports into the outcome at the end.
+/// Sorts traces into classes and decides the first of each; folds all reports into the outcome at the end.
 class Folder {
  public:
-  Folder(CheckOutcome& outcome, const CheckOptions& options) : outcome_(outcome), options_(options) {}
+  Folder(CheckOutcome& outcome, const DecideOptions& options) : outcome_(outcome), options_(options) {}
 
-  void add(const Trace& trace) {
+  /// `handed`: clusters that launch control handed over in this run; `again`: the CTAs were seen before, in
+  /// another run.
+  void add(const Trace& trace, uint32_t handed, bool again) {
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
-    outcome_.ctas_run += ctas;
-    summaries_.push_back(summarize_global(trace));
+    if (!again) outcome_.ctas_run += ctas;
+    // One that was handed over has its tile worked on by another one: only without that all CTAs run.
+    if (handed == 0) summaries_.push_back(summarize_global(trace));
+    has_wgmma_ = has_wgmma_ || std::any_of(trace.ops.begin(), trace.ops.end(),
+                                           [](const AsyncOp& op) { return op.kind == AsyncOp::Kind::wgmma; });
     const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
-    if (is_new) classes_.push_back({check(trace, options_), cta_name(trace), 0});
-    classes_[at->second].ctas += ctas;
+    if (is_new) classes_.push_back({decided(trace, handed), cta_name(trace), 0, handed});
+    if (!again) classes_[at->second].ctas += ctas;
   }
 
   void finish() {
     outcome_.classes = classes_.size();
+    const std::string guarantee = guarantee_of_all();
     for (Class& c : classes_) {
       for (Diagnostic& d : c.report.diagnostics)
         if (outcome_.launch.cta_count() > 1) d.facts.push_back(where_seen(c));
       merge_into(outcome_.report, c.report);
     }
-    if (summaries_.size() > 1) merge_into(outcome_.report, check_between(summaries_, options_));
+    outcome_.report.guarantee = guarantee;
+    if (summaries_.size() > 1) merge_into(outcome_.report, check_between(summaries_, options_.check));
     // What a clean verdict does not speak about (ux.md): said each time, so that nobody takes it for granted.
-    outcome_.report.not_examined = {"floating-point values (turnstile simulate)",
-                                    "the place of wgmma.fence (WG1)",
-                                    "alignment of tensor coordinates (BS15)"};
+    outcome_.report.not_examined = {"floating-point values (turnstile simulate)"};
+    if (has_wgmma_)
+      outcome_.report.not_examined.emplace_back("registers touched between wgmma.fence and wgmma (WG1)");
   }
 
  private:
@@ -64,19 +73,77 @@ class Folder {
     Report report;
     std::string first_cta;
     uint64_t ctas = 0;
+    uint32_t handed = 0;
   };
 
+  /// One run where it stands for all schedules, else a search over them.
+  Report decided(const Trace& trace, uint32_t handed) {
+    Decision decision = decide(trace, options_);
+    if (decision.witness && !outcome_.witness) {
+      const Dim3& grid = outcome_.launch.grid;
+      outcome_.witness = std::move(decision.witness);
+      outcome_.witness_cta =
+          trace.first_cta[0] +
+          uint64_t{grid[0]} * (trace.first_cta[1] + uint64_t{grid[1]} * trace.first_cta[2]);
+      outcome_.witness_handed = handed;
+    }
+    return std::move(decision.report);
+  }
+
+  /// Where one class was decided by one run and another by a search, both are said.
+  std::string guarantee_of_all() const {
+    std::map<std::string, uint64_t> classes;
+    for (const Class& c : classes_) ++classes[c.report.guarantee];
+    if (classes.size() <= 1) return classes.empty() ? std::string() : classes.begin()->first;
+    std::string text;
+    for (const auto& [guarantee, count] : classes)
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", counted_classes(count), guarantee);
+    return text;
+  }
+
+  static std::string counted_classes(uint64_t count) {
+    return count == 1 ? "one class of CTAs" : fmt::format("{} classes", count);
+  }
+
   std::string where_seen(const Class& c) const {
+    if (c.handed != 0)
+      return fmt::format("when launch control hands {} over to {}", counted(c.handed, "cluster"),
+                         c.first_cta);
     if (c.ctas == outcome_.ctas_run) return fmt::format("the same in each of {} CTAs", c.ctas);
     return fmt::format("in {} of {} CTAs, the first is {}", c.ctas, outcome_.ctas_run, c.first_cta);
   }
 
   CheckOutcome& outcome_;
-  const CheckOptions& options_;
+  const DecideOptions& options_;
+  bool has_wgmma_ = false;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
   std::vector<GlobalAccessSummary> summaries_;
 };
+
+/// How many clusters launch control hands over to the one that asks: a choice that no schedule of one run
+/// covers, so that each number is a run of its own (LF3, CL1).
+struct Handovers {
+  std::vector<uint32_t> counts = {0};
+  bool all = false;  ///< every number that is possible
+};
+
+Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces) {
+  constexpr uint64_t most_runs = 1024;
+  const uint64_t clusters =
+      launch.cta_count() / (uint64_t{1} * sim::cluster_shape(program)[0] * sim::cluster_shape(program)[1] *
+                            sim::cluster_shape(program)[2]);
+  // Clusters that wait for each other run together, and none is left to hand over.
+  if (!sim::takes_clusters(program) || traces != clusters) return {};
+  Handovers h{launch.clusters_to_cancel, false};
+  if (h.counts.empty() && clusters * clusters > most_runs) return {};
+  for (uint32_t n = 0; launch.clusters_to_cancel.empty() && n < clusters; ++n) h.counts.push_back(n);
+  for (uint32_t& n : h.counts) n = static_cast<uint32_t>(std::min<uint64_t>(n, clusters - 1));
+  std::sort(h.counts.begin(), h.counts.end());
+  h.counts.erase(std::unique(h.counts.begin(), h.counts.end()), h.counts.end());
+  h.all = h.counts.size() == clusters;
+  return h;
+}
 
 void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
 
@@ -93,30 +160,44 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   outcome.launch.cluster = sim::cluster_shape(**program);
   outcome.execute_seconds = since(start);
 
-  CheckOptions options;
-  if (limits.strict) options.policies.read_fence = Severity::error;
+  outcome.policies = limits.policies;
+  DecideOptions options;
+  options.check.policies = limits.policies.policies;
+  options.search = limits.search;
+  options.shorten_seconds = limits.shorten_seconds;
+  options.interrupted = interrupted;
   Folder folder(outcome, options);
   const uint64_t total = launch.cta_count();
   const uint64_t traces = sim::trace_count(**program, launch), ctas_each = total / traces;
   const uint64_t wanted_traces =
       limits.ctas == 0 ? traces : std::min((limits.ctas + ctas_each - 1) / ctas_each, traces);
   const uint64_t wanted = wanted_traces * ctas_each;
-  for (uint64_t first = 0; first < wanted_traces && !interrupted(); first += batch_size) {
-    sim::RunOptions run_options;
-    run_options.domain = sim::Domain::control;
-    for (uint64_t trace = first; trace < std::min(first + batch_size, wanted_traces); ++trace)
-      run_options.ctas.push_back(sim::cta_of_trace(**program, launch, trace));
-    start = Clock::now();
-    const Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
-    if (!run) return tl::unexpected(run.error());
-    outcome.execute_seconds += since(start);
-    start = Clock::now();
-    for (const Trace& trace : run->traces) folder.add(trace);
-    outcome.check_seconds += since(start);
-    if (progress) progress(outcome.ctas_run, wanted);
-  }
+  const Handovers handovers = handovers_of(**program, launch, traces);
+  uint64_t done = 0;
+  for (const uint32_t handed : handovers.counts)
+    for (uint64_t first = 0; first < wanted_traces && !interrupted(); first += batch_size) {
+      sim::RunOptions run_options;
+      run_options.domain = sim::Domain::control;
+      run_options.clusters_to_cancel = handed;
+      run_options.every_cancel_count = handovers.all;
+      for (uint64_t trace = first; trace < std::min(first + batch_size, wanted_traces); ++trace)
+        run_options.ctas.push_back(sim::cta_of_trace(**program, launch, trace));
+      start = Clock::now();
+      const Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
+      if (!run) return tl::unexpected(run.error());
+      outcome.execute_seconds += since(start);
+      start = Clock::now();
+      for (const Trace& trace : run->traces) folder.add(trace, handed, handed != handovers.counts.front());
+      outcome.check_seconds += since(start);
+      done += run_options.ctas.size() * ctas_each;
+      if (progress) progress(done, wanted * handovers.counts.size());
+    }
   start = Clock::now();
   folder.finish();
+  if (handovers.all && traces > 1) {
+    outcome.report.guarantee += ", for every number of clusters that launch control hands over";
+    outcome.report.not_examined.emplace_back("other orders in which clusters are handed over (CL7)");
+  }
   outcome.check_seconds += since(start);
   start = Clock::now();
   if (const Result<void> judged = judge_residency(**program, launch, limits.resident, outcome.report);
@@ -129,8 +210,6 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
                fmt::format("stopped by the user after {} of {} CTAs", outcome.ctas_run, wanted));
   else if (wanted < total)
     add_reason(outcome.report, fmt::format("only {} of {} CTAs were executed (--ctas)", wanted, total));
-  if (limits.strict)
-    for (Diagnostic& d : outcome.report.diagnostics) d.severity = Severity::error;
   conclude(outcome.report);
   return outcome;
 }

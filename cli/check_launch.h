@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "checker/explore.h"
+#include "checker/witness.h"
+#include "cli/policy_options.h"
 #include "model/launch/launch.h"
 #include "model/report.h"
 
@@ -12,8 +16,10 @@ namespace turnstile::cli {
 
 struct CheckLimits {
   uint64_t ctas = 0;  ///< execute only so many CTAs, from the first; 0: all. Fewer than all can not be clean
-  bool strict = false;    ///< lints count as findings
   uint64_t resident = 0;  ///< clusters that the GPU holds at a time (F2); 0: all
+  PolicyChoice policies;
+  checker::SearchLimits search{2'000'000};  ///< of a class of CTAs, where one run does not decide
+  double shorten_seconds = 1;               ///< for making a witness that is known the shortest
 };
 
 /// The verdict about one launch, with what it rests on.
@@ -21,6 +27,11 @@ struct CheckOutcome {
   Launch launch;
   std::string target;  ///< "sm_90a"
   Report report;
+  PolicyChoice policies;           ///< that it rests on
+  std::optional<Witness> witness;  ///< of the first finding that needs a certain schedule
+  uint64_t witness_cta = 0;        ///< a CTA of the trace that it belongs to
+  uint32_t witness_handed = 0;     ///< clusters that launch control hands over there
+  std::string witness_file;        ///< where it was kept; the caller's to fill in
   uint64_t ctas_run = 0;
   uint64_t classes = 0;  ///< CTAs of one class did the same, up to where their global memory lies
   uint32_t warps = 0;
@@ -32,8 +43,9 @@ struct CheckOutcome {
 using CheckProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 /// Executes every CTA in the control domain (those of a cluster, or that wait for each other, together),
-/// checks one trace of each class, then what the CTAs do to each other, and folds the reports into one. Stops
-/// early, with a reason in `inconclusive`, when interrupted(). An Error is a fault of the input.
+/// decides one trace of each class (checker/decide.h), then what the CTAs do to each other, and folds the
+/// reports into one. Stops early, with a reason in `inconclusive`, when interrupted(). An Error is a fault of
+/// the input. May be called from several threads.
 Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limits,
                                   const CheckProgress& progress);
 

@@ -13,7 +13,6 @@
 #include "checker/decide.h"
 #include "checker/directed.h"
 #include "checker/explore.h"
-#include "cli/sweep.h"
 #include "cli/terminal.h"
 #include "sim/orchestration_run.h"
 
@@ -29,7 +28,9 @@ constexpr uint64_t kRandomRuns = 24;
 class Gatherer {
  public:
   Gatherer(const Orchestration& program, const MimwLimitsOfCheck& limits, MimwOutcome& outcome)
-      : program_(program), limits_(limits), outcome_(outcome) {}
+      : program_(program), limits_(limits), outcome_(outcome) {
+    options_.policies = limits.policies.policies;
+  }
 
   void run() {
     using Policy = sim::Schedule::Policy;
@@ -55,7 +56,7 @@ class Gatherer {
   void add(const sim::Schedule& schedule) {
     if (interrupted()) return;
     ++outcome_.runs;
-    const SingleRunVerdict verdict = check_single_run(sim::run_orchestration(program_, schedule), {});
+    const SingleRunVerdict verdict = check_single_run(sim::run_orchestration(program_, schedule), options_);
     for (const Diagnostic& d : verdict.report.diagnostics)
       if (!checker::rests_on_condition(d)) note(d);
   }
@@ -91,6 +92,7 @@ class Gatherer {
 
   const Orchestration& program_;
   const MimwLimitsOfCheck& limits_;
+  CheckOptions options_;
   MimwOutcome& outcome_;
 };
 
@@ -107,8 +109,10 @@ Result<MimwOutcome> check_mimw(const MimwProgram& program, const std::string& va
   MimwOutcome outcome;
   outcome.variant = variant;
   outcome.values = values;
+  outcome.policies = limits.policies;
   const Trace trace = sim::run_orchestration(*orchestration);
   DecideOptions options;
+  options.check.policies = limits.policies.policies;
   if (variant == mimw_lenient_variant) options.check.policies.read_fence = Severity::lint;
   options.search.states = limits.states;
   options.search.seconds = limits.seconds;
@@ -120,8 +124,6 @@ Result<MimwOutcome> check_mimw(const MimwProgram& program, const std::string& va
   if (limits.all_classes) Gatherer(*orchestration, limits, outcome).run();
   if (variant == mimw_lenient_variant)  // rule fence-war is switched off (orchestration_bugs.md 2.1)
     std::erase_if(report.diagnostics, [](const Diagnostic& d) { return d.rule == "PX2"; });
-  if (limits.strict)
-    for (Diagnostic& d : report.diagnostics) d.severity = Severity::error;
   std::stable_sort(report.diagnostics.begin(), report.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return a.severity < b.severity; });
   if (interrupted()) report.inconclusive.push_back({{}, "stopped by the user"});
@@ -130,26 +132,32 @@ Result<MimwOutcome> check_mimw(const MimwProgram& program, const std::string& va
   return outcome;
 }
 
+Result<std::vector<Sweep>> parameter_sweeps(const MimwProgram& program, const std::string& variant,
+                                            const std::vector<Sweep>& asked,
+                                            const std::map<std::string, int64_t>& given) {
+  const Result<std::vector<MimwParameter>> all = parameters(program, variant);
+  if (!all) return tl::unexpected(all.error());
+  std::vector<Sweep> sweeps = asked;
+  for (const MimwParameter& p : *all) {
+    const bool swept =
+        std::any_of(asked.begin(), asked.end(), [&](const Sweep& s) { return s.name == p.name; });
+    if (swept || given.contains(p.name)) continue;
+    Sweep sweep{p.name, p.name, {}};
+    for (const int64_t value : p.values)
+      sweep.ranges.emplace_back(std::to_string(value), std::to_string(value));
+    sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
 Result<std::vector<std::map<std::string, int64_t>>> choices_of(const MimwProgram& program,
                                                                const std::string& variant,
                                                                const std::map<std::string, int64_t>& given) {
-  const Result<std::vector<MimwParameter>> all = parameters(program, variant);
-  if (!all) return tl::unexpected(all.error());
-  std::vector<std::map<std::string, int64_t>> choices{given};
-  for (const MimwParameter& p : *all) {
-    if (given.contains(p.name)) continue;
-    if (choices.size() * p.values.size() > most_launches)
-      return fail(
-          program.file, p.line, 0,
-          fmt::format("the parameters have more than {} combinations; fix some with --set", most_launches));
-    std::vector<std::map<std::string, int64_t>> more;
-    for (const auto& choice : choices)
-      for (const int64_t value : p.values) {
-        more.push_back(choice);
-        more.back().emplace(p.name, value);
-      }
-    choices = std::move(more);
-  }
+  const Result<std::vector<Sweep>> sweeps = parameter_sweeps(program, variant, {}, given);
+  if (!sweeps) return tl::unexpected(sweeps.error());
+  auto choices = combinations(*sweeps);
+  if (choices)
+    for (auto& choice : *choices) choice.insert(given.begin(), given.end());
   return choices;
 }
 

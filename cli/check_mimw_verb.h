@@ -17,6 +17,7 @@ struct MimwArguments {
   std::vector<std::string> variants;      ///< empty: all of the text
   std::map<std::string, int64_t> values;  ///< --set
   std::vector<Sweep> sweeps;
+  PolicyOptions policies;
   MimwLimitsOfCheck limits;
   bool json = false;
   bool quiet = false;
@@ -25,8 +26,8 @@ struct MimwArguments {
 /// Is this the name of an orchestration text?
 bool is_mimw(const std::string& file);
 
-/// Checks every variant with every choice of values: one in full, or many in a line each and the first with a
-/// finding in full.
+/// Checks every variant with every choice of values: one in full; or many, in parallel, in a line or a letter
+/// each, and the smallest that is not clean in full.
 Exit run_check_mimw(const MimwArguments& arguments, const Terminal& terminal);
 
 }  // namespace turnstile::cli

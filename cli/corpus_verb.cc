@@ -7,12 +7,16 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "cli/check_mimw_verb.h"
 #include "cli/corpus.h"
 #include "cli/mimw_corpus.h"
+#include "cli/parallel.h"
 #include "cli/render_corpus.h"
 #include "cli/render_json.h"
 #include "cli/render_mimw.h"
@@ -27,26 +31,58 @@ struct CorpusArguments {
   bool json = false;
 };
 
+/// Judges all lines of a table in parallel and shows each in its place. If the user interrupts, what is left
+/// are the lines before the first that was not judged.
+template <typename Answer>
+Result<std::vector<Answer>> judge_all(size_t count, const char* noun, const Terminal& terminal,
+                                      const std::function<Result<Answer>(size_t)>& judge,
+                                      const std::function<void(size_t, const Answer&)>& show) {
+  std::vector<std::optional<Result<Answer>>> judged(count);
+  std::vector<Answer> answers;
+  std::optional<Error> error;
+  std::atomic<bool> failed = false;
+  run_in_order(
+      count,
+      [&](size_t i) {
+        judged[i] = judge(i);
+        if (!judged[i]->has_value()) failed = true;
+      },
+      [&](size_t i) {
+        if (error || interrupted()) return;  // what was cut short says nothing
+        if (!judged[i]->has_value()) {
+          error = judged[i]->error();
+          return;
+        }
+        show(i, **judged[i]);
+        answers.push_back(std::move(**judged[i]));
+      },
+      [&](size_t done) { terminal.progress(fmt::format("  {} of {} {}", done, count, noun)); },
+      [&] { return interrupted() || failed; });
+  terminal.clear_progress();
+  if (error) return tl::unexpected(*error);
+  return answers;
+}
+
 /// The table of all .mimw texts below a directory.
 Exit run_cases(const CorpusArguments& arguments, const Terminal& terminal) {
+  using Lines = std::vector<CorpusLine>;
   const Result<std::vector<std::string>> files = mimw_files(arguments.file);
   if (!files) return refuse(terminal, "corpus", arguments.json, files.error());
-  std::vector<CorpusLine> lines;
-  size_t done = 0;
   if (!arguments.json) terminal.print(render_case_head());
-  for (const std::string& file : *files) {
-    if (interrupted()) break;
-    terminal.progress(fmt::format("  {} of {} texts", done++, files->size()));
-    const Result<MimwProgram> program = read_mimw(file);
-    if (!program) return refuse(terminal, "corpus", arguments.json, program.error());
-    Result<std::vector<CorpusLine>> more = judge_mimw(*program);
-    if (interrupted()) break;
-    if (!more) return refuse(terminal, "corpus", arguments.json, more.error());
-    for (CorpusLine& line : *more) {
-      if (!arguments.json) terminal.print(render_case_row(line, terminal.out()));
-      lines.push_back(std::move(line));
-    }
-  }
+  const Result<std::vector<Lines>> judged = judge_all<Lines>(
+      files->size(), "texts", terminal,
+      [&](size_t i) -> Result<Lines> {
+        const Result<MimwProgram> program = read_mimw((*files)[i]);
+        if (!program) return tl::unexpected(program.error());
+        return judge_mimw(*program);
+      },
+      [&](size_t, const Lines& more) {
+        for (const CorpusLine& line : more)
+          if (!arguments.json) terminal.print(render_case_row(line, terminal.out()));
+      });
+  if (!judged) return refuse(terminal, "corpus", arguments.json, judged.error());
+  Lines lines;
+  for (const Lines& more : *judged) lines.insert(lines.end(), more.begin(), more.end());
   Exit exit = Exit::clean;
   for (const CorpusLine& line : lines)
     if (!line.right) exit = Exit::findings;
@@ -69,29 +105,29 @@ Exit run_corpus(const CorpusArguments& arguments, const Terminal& terminal) {
   const auto print = [&](const std::string& text) {
     if (!arguments.json) terminal.print(text);
   };
-  std::vector<MutantAnswer> mutants;
-  std::vector<CorpusAnswer> clean;
   Exit exit = Exit::clean;
   if (!table->mutants.empty()) print(render_mutant_head());
-  for (const golden::Mutant& mutant : table->mutants) {
-    if (interrupted()) break;
-    terminal.progress(fmt::format("  {} of {} mutants", mutants.size(), table->mutants.size()));
-    Result<MutantAnswer> answer = judge_mutant(*table, mutant);
-    if (!answer) return refuse(terminal, "corpus", arguments.json, answer.error());
-    if (!answer->right()) exit = Exit::findings;
-    print(render_mutant_row(mutant, *answer, terminal.out()));
-    mutants.push_back(std::move(*answer));
-  }
+  const auto judged_mutants = judge_all<MutantAnswer>(
+      table->mutants.size(), "mutants", terminal,
+      [&](size_t i) { return judge_mutant(*table, table->mutants[i]); },
+      [&](size_t i, const MutantAnswer& answer) {
+        print(render_mutant_row(table->mutants[i], answer, terminal.out()));
+      });
+  if (!judged_mutants) return refuse(terminal, "corpus", arguments.json, judged_mutants.error());
   if (!table->clean.empty() && !interrupted()) print(render_clean_head());
-  for (const golden::CleanLaunch& launch : table->clean) {
-    if (interrupted()) break;
-    terminal.progress(fmt::format("  {} of {} launches", clean.size(), table->clean.size()));
-    Result<CorpusAnswer> answer = judge_clean(*table, launch);
-    if (!answer) return refuse(terminal, "corpus", arguments.json, answer.error());
-    if (!answer->right()) exit = Exit::findings;
-    print(render_clean_row(launch, *answer, terminal.out()));
-    clean.push_back(std::move(*answer));
-  }
+  const auto judged_clean = judge_all<CorpusAnswer>(
+      table->clean.size(), "launches", terminal,
+      [&](size_t i) { return judge_clean(*table, table->clean[i]); },
+      [&](size_t i, const CorpusAnswer& answer) {
+        print(render_clean_row(table->clean[i], answer, terminal.out()));
+      });
+  if (!judged_clean) return refuse(terminal, "corpus", arguments.json, judged_clean.error());
+  const std::vector<MutantAnswer>& mutants = *judged_mutants;
+  const std::vector<CorpusAnswer>& clean = *judged_clean;
+  for (const MutantAnswer& answer : mutants)
+    if (!answer.right()) exit = Exit::findings;
+  for (const CorpusAnswer& answer : clean)
+    if (!answer.right()) exit = Exit::findings;
   const bool all = mutants.size() == table->mutants.size() && clean.size() == table->clean.size();
   if (!all) exit = worst(exit, Exit::inconclusive);
   if (arguments.json) terminal.print(json_of_corpus(*table, mutants, clean, exit));

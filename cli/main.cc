@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "turnstile 0.1.0");
   app.require_subcommand(1);
   app.footer(
+      "Begin with: turnstile check LAUNCH.toml (docs/launch-file.md), turnstile check FILE.mimw "
+      "(docs/mimw.md).\n"
       "Exit codes: 0 clean, 1 findings, 2 usage or unreadable input, 3 not decided.  turnstile VERB --help "
       "shows examples.");
   add_check(app, terminal, exit);

@@ -39,4 +39,22 @@ size_t run_parallel(size_t count, const std::function<void(size_t)>& work,
   return done;
 }
 
+size_t run_in_order(size_t count, const std::function<void(size_t)>& work,
+                    const std::function<void(size_t)>& ready, const std::function<void(size_t)>& tick,
+                    const std::function<bool()>& stop) {
+  std::vector<std::atomic<bool>> done(count);
+  size_t next = 0;
+  return run_parallel(
+      count,
+      [&](size_t i) {
+        work(i);
+        done[i] = true;
+      },
+      [&](size_t n) {
+        for (; next < count && done[next]; ++next) ready(next);
+        tick(n);
+      },
+      stop);
+}
+
 }  // namespace turnstile::cli

@@ -13,4 +13,10 @@ namespace turnstile::cli {
 size_t run_parallel(size_t count, const std::function<void(size_t)>& work,
                     const std::function<void(size_t)>& tick, const std::function<bool()>& stop);
 
+/// The same; `ready(i)` is called on the calling thread for each i in order, soon after it and all before it
+/// are done.
+size_t run_in_order(size_t count, const std::function<void(size_t)>& work,
+                    const std::function<void(size_t)>& ready, const std::function<void(size_t)>& tick,
+                    const std::function<bool()>& stop);
+
 }  // namespace turnstile::cli

@@ -74,28 +74,43 @@ Json reasons_json(const Report& report, SourceText& source) {
   return reasons;
 }
 
-Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
-  const Report& report = outcome.report;
-  const Json findings = findings_json(report, source);
-  const Json reasons = reasons_json(report, source);
-  return {{"launch", launch_json(outcome.launch)},
-          {"verdict", verdict_name(report.verdict)},
-          {"guarantee", report.verdict == Verdict::clean ? report.guarantee : ""},
-          {"engine", report.engine},
-          {"findings", findings},
-          {"inconclusive", reasons},
-          {"not_examined", report.not_examined},
-          {"ctas", outcome.launch.cta_count()},
-          {"ctas_executed", outcome.ctas_run},
-          {"classes", outcome.classes},
-          {"warps", outcome.warps},
-          {"agents", report.agents},
-          {"mbarriers", report.barriers},
-          {"phases", report.phases},
-          {"events", report.events},
-          {"accesses", report.accesses},
-          {"seconds", {{"execute", outcome.execute_seconds}, {"check", outcome.check_seconds}}}};
+Json policies_json(const PolicyChoice& choice) {
+  Json json = Json::array();
+  for (const PolicyChoice::Word& w : choice.words) json.push_back({{"policy", w.text}, {"source", w.source}});
+  return json;
 }
+
+/// What launches and variants have in common.
+void add_report(Json& json, const Report& report, const PolicyChoice& policies, const std::string& witness,
+                SourceText& source) {
+  json["verdict"] = verdict_name(report.verdict);
+  json["guarantee"] = report.verdict == Verdict::clean ? report.guarantee : "";
+  json["engine"] = report.engine;
+  json["findings"] = findings_json(report, source);
+  json["inconclusive"] = reasons_json(report, source);
+  json["not_examined"] = report.not_examined;
+  json["policies"] = policies_json(policies);
+  if (!witness.empty()) json["witness"] = witness;
+  json["agents"] = report.agents;
+  json["mbarriers"] = report.barriers;
+  json["phases"] = report.phases;
+  json["events"] = report.events;
+  json["accesses"] = report.accesses;
+}
+
+Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
+  Json json = {{"launch", launch_json(outcome.launch)}};
+  add_report(json, outcome.report, outcome.policies, outcome.witness_file, source);
+  json["ctas"] = outcome.launch.cta_count();
+  json["ctas_executed"] = outcome.ctas_run;
+  json["classes"] = outcome.classes;
+  json["warps"] = outcome.warps;
+  json["seconds"] = {{"execute", outcome.execute_seconds}, {"check", outcome.check_seconds}};
+  return json;
+}
+
+/// Position of the one that people should look at first; null if all are clean.
+Json shown_json(std::optional<size_t> shown) { return shown ? Json(*shown) : Json(nullptr); }
 
 Json answer_json(const CorpusAnswer& answer) {
   Json set = Json::object();
@@ -132,10 +147,12 @@ Json match_json(const Match& match) {
 
 }  // namespace
 
-std::string json_of_check(const std::vector<CheckOutcome>& outcomes, SourceText& source, Exit exit) {
+std::string json_of_check(const std::vector<CheckOutcome>& outcomes, std::optional<size_t> shown,
+                          SourceText& source, Exit exit) {
   Json document = head("check", exit);
   document["launches"] = Json::array();
   for (const CheckOutcome& outcome : outcomes) document["launches"].push_back(outcome_json(outcome, source));
+  document["smallest_failing"] = shown_json(shown);
   return finished(document);
 }
 
@@ -234,30 +251,20 @@ std::string json_of_corpus(const golden::Expectations& table, const std::vector<
 }
 
 std::string json_of_mimw(const MimwProgram& program, const std::vector<MimwOutcome>& outcomes,
-                         SourceText& source, Exit exit) {
+                         std::optional<size_t> shown, SourceText& source, Exit exit) {
   Json document = head("check", exit);
   document["file"] = program.file;
   document["name"] = program.name;
   document["variants"] = Json::array();
   for (const MimwOutcome& outcome : outcomes) {
-    const Report& report = outcome.report;
     Json values = Json::object();
     for (const auto& [name, value] : outcome.values) values[name] = value;
-    document["variants"].push_back({{"variant", outcome.variant},
-                                    {"values", values},
-                                    {"verdict", verdict_name(report.verdict)},
-                                    {"guarantee", report.verdict == Verdict::clean ? report.guarantee : ""},
-                                    {"engine", report.engine},
-                                    {"findings", findings_json(report, source)},
-                                    {"inconclusive", reasons_json(report, source)},
-                                    {"not_examined", report.not_examined},
-                                    {"agents", report.agents},
-                                    {"mbarriers", report.barriers},
-                                    {"phases", report.phases},
-                                    {"events", report.events},
-                                    {"accesses", report.accesses},
-                                    {"seconds", outcome.seconds}});
+    Json json = {{"variant", outcome.variant}, {"values", values}};
+    add_report(json, outcome.report, outcome.policies, outcome.witness_file, source);
+    json["seconds"] = outcome.seconds;
+    document["variants"].push_back(std::move(json));
   }
+  document["smallest_failing"] = shown_json(shown);
   return finished(document);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ namespace turnstile::cli {
 
 // The answers of the verbs as JSON, one document each, ended by a line break. Schema: docs/json.md.
 
-std::string json_of_check(const std::vector<CheckOutcome>& outcomes, SourceText& source, Exit exit);
+/// `shown`: which of the outcomes the text answer would show in full.
+std::string json_of_check(const std::vector<CheckOutcome>& outcomes, std::optional<size_t> shown,
+                          SourceText& source, Exit exit);
 std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
                              const std::vector<OutputSummary>& outputs, Exit exit);
 std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit);
@@ -26,7 +29,7 @@ std::string json_of_batch(const golden::RowQuestion& question, const golden::Row
 std::string json_of_corpus(const golden::Expectations& table, const std::vector<MutantAnswer>& mutants,
                            const std::vector<CorpusAnswer>& clean, Exit exit);
 std::string json_of_mimw(const MimwProgram& program, const std::vector<MimwOutcome>& outcomes,
-                         SourceText& source, Exit exit);
+                         std::optional<size_t> shown, SourceText& source, Exit exit);
 std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>& lines, Exit exit);
 std::string json_of_error(const std::string& verb, const Error& error);
 

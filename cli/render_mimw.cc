@@ -11,23 +11,6 @@ namespace turnstile::cli {
 
 namespace {
 
-std::string painted_verdict(const Report& report, const std::string& text, const Style& style) {
-  switch (report.verdict) {
-    case Verdict::clean:
-      return style.good(text);
-    case Verdict::finding:
-      return style.error(text);
-    case Verdict::inconclusive:
-      return style.warning(text);
-  }
-  return text;
-}
-
-std::string verdict_word(const Report& report) {
-  return report.verdict == Verdict::finding ? findings_text(report)
-                                            : std::string(verdict_name(report.verdict));
-}
-
 /// Padded by hand because colours have no width; a long text keeps one blank.
 std::string padded(const std::string& text, size_t width) {
   return text + std::string(text.size() < width ? width - text.size() : 1, ' ');
@@ -56,30 +39,13 @@ std::string render_mimw(const MimwProgram& program, const MimwOutcome& outcome, 
     const size_t shown = std::min(line.size(), name.size());
     out += style.strong(line.substr(0, shown)) + line.substr(shown);
   }
-  for (const Diagnostic& d : report.diagnostics) {
-    if (quiet && d.severity == Severity::lint) continue;
-    out += render_diagnostic(d, source, style) + "\n";
+  out += render_findings(report, source, style, quiet);
+  if (!quiet) {
+    if (!outcome.policies.words.empty())
+      out += wrapped("  policies    ", "              ", policies_text(outcome.policies));
+    out += verdict_line(report, outcome.seconds, style);
   }
-  for (const Note& reason : report.inconclusive)
-    out += render_inconclusive(reason, source, style) + (quiet ? "" : "\n");
-  if (quiet) return out;
-  const std::string word = verdict_word(report);
-  std::string rest;
-  if (report.verdict == Verdict::clean) rest = fmt::format(": {}", report.guarantee);
-  if (report.verdict == Verdict::inconclusive)
-    rest = fmt::format(": {} above", counted(report.inconclusive.size(), "reason"));
-  return out + painted_verdict(report, word, style) +
-         spread(word + rest, seconds_text(outcome.seconds)).substr(word.size()) + "\n";
-}
-
-std::string render_mimw_row(const MimwOutcome& outcome, const Style& style) {
-  const std::string values = values_text(outcome.values);
-  const std::string label =
-      values.empty() ? printable(outcome.variant) : fmt::format("{}  {}", printable(outcome.variant), values);
-  const std::string head = fmt::format("  {:<32} ", label);
-  const std::string word = verdict_word(outcome.report);
-  return head + painted_verdict(outcome.report, word, style) +
-         spread(head + word, seconds_text(outcome.seconds)).substr(head.size() + word.size()) + "\n";
+  return out + replay_line(outcome.witness_file);
 }
 
 std::string render_case_head() {

@@ -18,9 +18,6 @@ std::string values_text(const std::map<std::string, int64_t>& values);
 std::string render_mimw(const MimwProgram& program, const MimwOutcome& outcome, SourceText& source,
                         const Style& style, bool quiet);
 
-/// One line of many: variant, values, verdict.
-std::string render_mimw_row(const MimwOutcome& outcome, const Style& style);
-
 std::string render_case_head();
 /// One line of the corpus table, with what is missing below it.
 std::string render_case_row(const CorpusLine& line, const Style& style);

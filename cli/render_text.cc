@@ -57,30 +57,6 @@ std::string aspect(const Report& report, std::string_view name, std::string_view
   return fmt::format("  {:<11} {}{:{}}{}\n", name, style.good(good), "", 10 - good.size(), meaning);
 }
 
-std::string verdict_line(const CheckOutcome& outcome, const Style& style) {
-  const Report& report = outcome.report;
-  const std::string time = seconds_text(outcome.execute_seconds + outcome.check_seconds);
-  std::string word(verdict_name(report.verdict));
-  std::string rest;
-  switch (report.verdict) {
-    case Verdict::clean:
-      rest = fmt::format(": {}", report.guarantee);
-      break;
-    case Verdict::finding: {
-      word = findings_text(report);
-      break;
-    }
-    case Verdict::inconclusive:
-      rest = fmt::format(": {} above", counted(report.inconclusive.size(), "reason"));
-      break;
-  }
-  const std::string line = spread(word + rest, time);
-  const std::string painted = report.verdict == Verdict::clean     ? style.good(word)
-                              : report.verdict == Verdict::finding ? style.error(word)
-                                                                   : style.warning(word);
-  return painted + line.substr(word.size()) + "\n";
-}
-
 std::string traced_line(const CheckOutcome& outcome) {
   const Report& report = outcome.report;
   const uint64_t total = outcome.launch.cta_count();
@@ -114,6 +90,8 @@ std::string table(const CheckOutcome& outcome, const Style& style) {
   std::string unseen;
   for (const std::string& s : r.not_examined) unseen += (unseen.empty() ? "" : "; ") + s;
   if (!unseen.empty()) out += wrapped("  not seen    ", "              ", unseen);
+  if (!outcome.policies.words.empty())
+    out += wrapped("  policies    ", "              ", policies_text(outcome.policies));
   return out;
 }
 
@@ -168,6 +146,53 @@ std::string render_launch_line(const Launch& launch, const std::string& target) 
                              dims(launch.cluster), launch.threads(), what));
 }
 
+std::string verdict_text(const Report& report) {
+  return report.verdict == Verdict::finding ? findings_text(report)
+                                            : std::string(verdict_name(report.verdict));
+}
+
+std::string painted_verdict(const Report& report, const std::string& text, const Style& style) {
+  switch (report.verdict) {
+    case Verdict::clean:
+      return style.good(text);
+    case Verdict::finding:
+      return style.error(text);
+    case Verdict::inconclusive:
+      return style.warning(text);
+  }
+  return text;
+}
+
+std::string verdict_line(const Report& report, double seconds, const Style& style) {
+  const std::string word = verdict_text(report);
+  std::string rest;
+  if (report.verdict == Verdict::clean) rest = fmt::format(": {}", report.guarantee);
+  if (report.verdict == Verdict::inconclusive)
+    rest = fmt::format(": {} above", counted(report.inconclusive.size(), "reason"));
+  return painted_verdict(report, word, style) +
+         spread(word + rest, seconds_text(seconds)).substr(word.size()) + "\n";
+}
+
+std::string render_findings(const Report& report, SourceText& source, const Style& style, bool quiet) {
+  std::string out;
+  for (const Diagnostic& d : report.diagnostics)
+    if (!quiet || d.severity == Severity::error) out += render_diagnostic(d, source, style) + "\n";
+  for (const Note& reason : report.inconclusive)
+    out += render_inconclusive(reason, source, style) + (quiet ? "" : "\n");
+  return out;
+}
+
+std::string render_row(const std::string& label, const Report& report, double seconds, const Style& style) {
+  const std::string head = fmt::format("  {:<32} ", label);
+  const std::string what = verdict_text(report);
+  return head + painted_verdict(report, what, style) +
+         spread(head + what, seconds_text(seconds)).substr(head.size() + what.size()) + "\n";
+}
+
+std::string replay_line(const std::string& witness_file) {
+  return witness_file.empty() ? std::string() : fmt::format("  replay: turnstile replay {}\n", witness_file);
+}
+
 std::string findings_text(const Report& report) {
   std::vector<std::pair<std::string_view, uint64_t>> by_class;
   uint64_t errors = 0;
@@ -198,22 +223,18 @@ std::string findings_text(const Report& report) {
 }
 
 std::string render_check(const CheckOutcome& outcome, SourceText& source, const Style& style, bool quiet) {
-  const Report& report = outcome.report;
   std::string out;
   if (!quiet) {
     const std::string line = render_launch_line(outcome.launch, outcome.target);
     const size_t name = std::min(line.size(), outcome.launch.entry.size());
     out += style.strong(line.substr(0, name)) + line.substr(name);
   }
-  for (const Diagnostic& d : report.diagnostics) {
-    if (quiet && d.severity == Severity::lint) continue;
-    out += render_diagnostic(d, source, style) + "\n";
+  out += render_findings(outcome.report, source, style, quiet);
+  if (!quiet) {
+    out += table(outcome, style);
+    out += verdict_line(outcome.report, outcome.execute_seconds + outcome.check_seconds, style);
   }
-  for (const Note& reason : report.inconclusive)
-    out += render_inconclusive(reason, source, style) + (quiet ? "" : "\n");
-  if (quiet) return out;
-  out += table(outcome, style);
-  return out + verdict_line(outcome, style);
+  return out + replay_line(outcome.witness_file);
 }
 
 }  // namespace turnstile::cli

@@ -22,6 +22,24 @@ std::string render_check(const CheckOutcome& outcome, SourceText& source, const 
 /// "gemm  sm_90a  grid 132  cluster 1  384 threads   M=4096": the launch in one line.
 std::string render_launch_line(const Launch& launch, const std::string& target);
 
+/// "clean", "inconclusive", or what was found.
+std::string verdict_text(const Report& report);
+
+/// Text in the colour of the verdict.
+std::string painted_verdict(const Report& report, const std::string& text, const Style& style);
+
+/// "clean: every schedule of this launch (...)      0.11 s": the last line about one launch.
+std::string verdict_line(const Report& report, double seconds, const Style& style);
+
+/// All findings and reasons; `quiet`: without lints.
+std::string render_findings(const Report& report, SourceText& source, const Style& style, bool quiet);
+
+/// One line of many: label, verdict, time.
+std::string render_row(const std::string& label, const Report& report, double seconds, const Style& style);
+
+/// "  replay: turnstile replay .turnstile/3f9c.witness\n"; empty if there is no file.
+std::string replay_line(const std::string& witness_file);
+
 /// "2 findings (1 hang, 1 race), 1 lint".
 std::string findings_text(const Report& report);
 

@@ -12,10 +12,11 @@
 #include <charconv>
 #include <memory>
 
+#include "cli/mimw_corpus.h"
+#include "cli/render_json.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "model/files.h"
-#include "model/mimw/mimw.h"
 #include "sim/launch_run.h"
 #include "sim/program.h"
 
@@ -29,6 +30,8 @@ struct Input {
   LaunchOverrides overrides;
   std::map<std::string, int64_t> values;
   uint64_t cta = 0;
+  uint32_t handed = 0;
+  PolicyChoice policies;
 };
 
 template <typename Number>
@@ -53,8 +56,13 @@ Result<Input> input_of(const Witness& witness, const std::string& file) {
       input.overrides.case_name = value;
     } else if (key == "ptx") {
       input.overrides.kernel_path = value;
+    } else if (key == "policy") {
+      if (const std::string problem = apply_policy(input.policies, value, file); !problem.empty())
+        return fail(file, 0, 0, fmt::format("'input {} {}': {}", key, value, problem));
     } else if (key == "cta") {
       if (!number(value, input.cta)) return bad();
+    } else if (key == "handed") {
+      if (!number(value, input.handed)) return bad();
     } else if (key == "set") {
       const size_t equals = value.find('=');
       int64_t number_value = 0;
@@ -72,9 +80,7 @@ Result<Input> input_of(const Witness& witness, const std::string& file) {
 
 Result<Orchestration> program_of(const Input& input) {
   if (!input.mimw.empty()) {
-    const Result<std::string> text = read_file(input.mimw, mimw_max_text);
-    if (!text) return tl::unexpected(text.error());
-    const Result<MimwProgram> program = parse_mimw(*text, input.mimw);
+    const Result<MimwProgram> program = read_mimw(input.mimw);
     if (!program) return tl::unexpected(program.error());
     return unroll(*program, input.variant, input.values);
   }
@@ -87,26 +93,23 @@ Result<Orchestration> program_of(const Input& input) {
   sim::RunOptions options;
   options.domain = sim::Domain::control;
   options.ctas.push_back(static_cast<uint32_t>(input.cta));
+  options.clusters_to_cancel = input.handed;
+  options.every_cancel_count = true;  // the witness is about this one
   const Result<sim::RunResult> run = sim::run_launch(**program, *launch, options);
   if (!run) return tl::unexpected(run.error());
   if (run->traces.empty()) return fail(input.launch, 0, 0, "the launch leaves no trace");
   return orchestration_of(run->traces.front());
 }
 
-Exit fail_with(const Terminal& terminal, const Error& error) {
-  terminal.complain(error.text());
-  return Exit::unusable;
-}
-
 Exit run_replay(const std::string& file, const Terminal& terminal) {
   const Result<std::string> text = read_file(file, max_witness_bytes);
-  if (!text) return fail_with(terminal, text.error());
+  if (!text) return refuse(terminal, "replay", false, text.error());
   const Result<Witness> witness = parse_witness(*text, file);
-  if (!witness) return fail_with(terminal, witness.error());
+  if (!witness) return refuse(terminal, "replay", false, witness.error());
   const Result<Input> input = input_of(*witness, file);
-  if (!input) return fail_with(terminal, input.error());
+  if (!input) return refuse(terminal, "replay", false, input.error());
   const Result<Orchestration> program = program_of(*input);
-  if (!program) return fail_with(terminal, program.error());
+  if (!program) return refuse(terminal, "replay", false, program.error());
 
   std::string out = wrapped("", "  ", input->mimw.empty() ? input->launch : input->mimw);
   out += wrapped(
@@ -116,7 +119,9 @@ Exit run_replay(const std::string& file, const Terminal& terminal) {
                   witness->message));
   if (program_fingerprint(*program) != witness->program)
     out += "  note: the program is not the one that this witness was made from\n";
-  const Replay replayed = replay(*program, *witness, 200);
+  CheckOptions options;
+  options.policies = input->policies.policies;
+  const Replay replayed = replay(*program, *witness, 200, options);
   if (!replayed.problem.empty()) {
     terminal.print(out + "not shown: " + replayed.problem + "\n");
     return Exit::inconclusive;
@@ -140,13 +145,14 @@ Exit codes: 1 the fault shows again, 3 it does not, 2 usage or unreadable input.
 }  // namespace
 
 void remember_launch(Witness& witness, const std::string& file, const LaunchOverrides& overrides,
-                     uint64_t cta) {
+                     uint64_t cta, uint32_t handed) {
   witness.input = {{"launch", file}};
   if (!overrides.case_name.empty()) witness.input.emplace_back("case", overrides.case_name);
   if (!overrides.kernel_path.empty()) witness.input.emplace_back("ptx", overrides.kernel_path);
   for (const auto& [name, value] : overrides.vars)
     witness.input.emplace_back("set", fmt::format("{}={}", name, value));
   witness.input.emplace_back("cta", std::to_string(cta));
+  if (handed != 0) witness.input.emplace_back("handed", std::to_string(handed));
 }
 
 void remember_mimw(Witness& witness, const std::string& file, const std::string& variant,
@@ -156,9 +162,13 @@ void remember_mimw(Witness& witness, const std::string& file, const std::string&
     witness.input.emplace_back("set", fmt::format("{}={}", name, value));
 }
 
+void remember_policies(Witness& witness, const PolicyChoice& policies) {
+  for (const PolicyChoice::Word& word : policies.words) witness.input.emplace_back("policy", word.text);
+}
+
 std::string keep_witness(const Witness& witness, const Terminal& terminal) {
   const Result<std::string> path = write_witness(witness, witness_folder);
-  if (path) return fmt::format("  replay: turnstile replay {}\n", *path);
+  if (path) return *path;
   terminal.complain(path.error().text());
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "checker/witness.h"
 #include "cli/launch_options.h"
+#include "cli/policy_options.h"
 #include "cli/terminal.h"
 
 namespace turnstile::cli {
@@ -14,15 +15,18 @@ namespace turnstile::cli {
 /// Folder, in the current one, that witnesses are written to.
 inline constexpr const char* witness_folder = ".turnstile";
 
-/// Puts down in a witness how its program is made again: a launch, and a CTA of the trace; or a variant of a
-/// .mimw text.
+/// Puts down in a witness how its program is made again: a launch, a CTA of the trace, and how many clusters
+/// launch control hands over to it; or a variant of a .mimw text.
 void remember_launch(Witness& witness, const std::string& file, const LaunchOverrides& overrides,
-                     uint64_t cta);
+                     uint64_t cta, uint32_t handed);
 void remember_mimw(Witness& witness, const std::string& file, const std::string& variant,
                    const std::map<std::string, int64_t>& values);
 
-/// Writes the witness and says how to run it: "  replay: turnstile replay .turnstile/3f9c.witness\n". A
-/// folder that cannot be written to is complained about, and the text is empty.
+/// Under which policies it was found.
+void remember_policies(Witness& witness, const PolicyChoice& policies);
+
+/// Writes the witness; returns the file. A folder that cannot be written to is complained about, and the name
+/// is empty.
 std::string keep_witness(const Witness& witness, const Terminal& terminal);
 
 }  // namespace turnstile::cli

@@ -63,11 +63,7 @@ Result<std::vector<size_t>> evaluation_order(const std::vector<Sweep>& sweeps) {
     const size_t before = order.size();
     for (size_t i = 0; i < sweeps.size(); ++i) {
       if (done[i]) continue;
-      std::set<std::string> needed;
-      for (const auto& [first, last] : sweeps[i].ranges) {
-        needed.merge(names_in(first));
-        needed.merge(names_in(last));
-      }
+      const std::set<std::string> needed = names_used(sweeps[i]);
       bool ready = true;
       for (size_t j = 0; j < sweeps.size(); ++j) ready &= done[j] || !needed.contains(sweeps[j].name);
       if (!ready) continue;
@@ -99,6 +95,15 @@ Result<std::vector<int64_t>> values_of(const Sweep& sweep, const std::map<std::s
 }
 
 }  // namespace
+
+std::set<std::string> names_used(const Sweep& sweep) {
+  std::set<std::string> names;
+  for (const auto& [first, last] : sweep.ranges) {
+    names.merge(names_in(first));
+    names.merge(names_in(last));
+  }
+  return names;
+}
 
 Result<Sweep> parse_sweep(const std::string& text) {
   const auto wrong = [&] {

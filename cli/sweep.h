@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ constexpr uint64_t most_launches = 10'000;
 
 /// "K=0..9", "K=64,128,512", "K=0..4,64", "k_tiles=0..2S+1". Only the form is looked at here.
 Result<Sweep> parse_sweep(const std::string& text);
+
+/// The names that its expressions use.
+std::set<std::string> names_used(const Sweep& sweep);
 
 /// All combinations, the last variable fastest. An expression may use `known` (what is set or fixed in the
 /// file) and the other swept variables, as long as they do not depend on each other in a circle. Error: too

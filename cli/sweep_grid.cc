@@ -38,19 +38,39 @@ std::vector<int64_t> values_of(const std::string& name, const std::vector<SweepC
   return values;
 }
 
-std::string setting(const std::vector<std::string>& names, const SweepCell& cell) {
-  std::string text;
-  for (const std::string& name : names)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, cell.values.at(name));
-  return text;
-}
-
 std::string painted(char letter, size_t width, const Style& style) {
   const std::string text = fmt::format("{:>{}}", letter, width);
   return letter == '.' || letter == ' ' ? text : letter == '?' ? style.warning(text) : style.error(text);
 }
 
 }  // namespace
+
+std::string setting_text(const std::vector<std::string>& names,
+                         const std::map<std::string, int64_t>& values) {
+  std::string text;
+  for (const std::string& name : names)
+    if (const auto value = values.find(name); value != values.end())
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value->second);
+  return text;
+}
+
+std::string smallest_text(const std::vector<std::string>& names, const std::vector<SweepCell>& cells,
+                          size_t smallest) {
+  const SweepCell& cell = cells[smallest];
+  std::string text = "smallest launch of the sweep that fails: " + setting_text(names, cell.values);
+  for (const std::string& name : names) {
+    const std::vector<int64_t> list = values_of(name, cells);
+    const auto at = std::find(list.begin(), list.end(), cell.values.at(name));
+    if (at == list.begin()) continue;
+    std::map<std::string, int64_t> below = cell.values;
+    below[name] = *(at - 1);
+    if (std::any_of(cells.begin(), cells.end(), [&](const SweepCell& c) {
+          return c.values == below && c.report && c.report->verdict == Verdict::clean;
+        }))
+      return text + fmt::format(" ({}={} is clean)", name, below[name]);
+  }
+  return text;
+}
 
 char verdict_letter(const Report& report) {
   if (report.verdict == Verdict::clean) return '.';
@@ -100,7 +120,7 @@ std::string render_grid(const std::vector<std::string>& names, const std::vector
   const std::vector<std::string> others(names.begin() + std::min<std::ptrdiff_t>(2, std::ssize(names)),
                                         names.end());
   for (const SweepCell& cell : cells) {
-    const std::string block = setting(others, cell);
+    const std::string block = setting_text(others, cell.values);
     if (!grids.contains(block)) blocks.push_back(block);
     grids[block][{cell.values.at(names[0]), names.size() > 1 ? cell.values.at(names[1]) : 0}] = &cell;
   }
@@ -130,7 +150,7 @@ std::string render_grid(const std::vector<std::string>& names, const std::vector
         letter == '?'
             ? "inconclusive"
             : std::string(finding_class_name(cells[index].report->diagnostics.front().finding_class));
-    text += fmt::format("  {}: {}, first at {}\n", letter, meaning, setting(names, cells[index]));
+    text += fmt::format("  {}: {}, first at {}\n", letter, meaning, setting_text(names, cells[index].values));
   }
   return text;
 }

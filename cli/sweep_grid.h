@@ -27,6 +27,14 @@ char verdict_letter(const Report& report);
 std::optional<size_t> smallest_failing(const std::vector<std::string>& names,
                                        const std::vector<SweepCell>& cells);
 
+/// "k_tiles=4 S=3": these variables, in this order.
+std::string setting_text(const std::vector<std::string>& names, const std::map<std::string, int64_t>& values);
+
+/// "smallest launch of the sweep that fails: k_tiles=4 S=3 (k_tiles=3 is clean)": of the first variable for
+/// which the next smaller value was checked and is clean, with the others as they are.
+std::string smallest_text(const std::vector<std::string>& names, const std::vector<SweepCell>& cells,
+                          size_t smallest);
+
 /// The grid of ux.md: the first variable across, the second down, one block for each combination of the
 /// others; under it what each letter means and where it occurs first. Empty if it would be wider than a line.
 std::string render_grid(const std::vector<std::string>& names, const std::vector<SweepCell>& cells,
