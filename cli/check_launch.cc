@@ -45,8 +45,6 @@ class Folder {
     if (!again) outcome_.ctas_run += ctas;
     // One that was handed over has its tile worked on by another one: only without that all CTAs run.
     if (handed == 0) summaries_.push_back(summarize_global(trace));
-    has_wgmma_ = has_wgmma_ || std::any_of(trace.ops.begin(), trace.ops.end(),
-                                           [](const AsyncOp& op) { return op.kind == AsyncOp::Kind::wgmma; });
     const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
     if (is_new) classes_.push_back({decided(trace, handed), cta_name(trace), 0, handed});
     if (!again) classes_[at->second].ctas += ctas;
@@ -64,8 +62,6 @@ class Folder {
     if (summaries_.size() > 1) merge_into(outcome_.report, check_between(summaries_, options_.check));
     // What a clean verdict does not speak about (ux.md): said each time, so that nobody takes it for granted.
     outcome_.report.not_examined = {"floating-point values (turnstile simulate)"};
-    if (has_wgmma_)
-      outcome_.report.not_examined.emplace_back("registers touched between wgmma.fence and wgmma (WG1)");
   }
 
  private:
@@ -115,7 +111,6 @@ class Folder {
 
   CheckOutcome& outcome_;
   const DecideOptions& options_;
-  bool has_wgmma_ = false;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
   std::vector<GlobalAccessSummary> summaries_;
