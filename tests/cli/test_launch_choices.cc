@@ -65,14 +65,18 @@ const Diagnostic* of_rule(const Report& report, const std::string& rule) {
 }  // namespace
 
 TEST_CASE("a persistent kernel is checked for every number of clusters that it may be handed (CL1)") {
-  const CheckOutcome outcome = check_kernel(persistent("xor.b32 %r12, %r12, 1; "), "grid = [4, 1, 1]");
-  for (const Note& n : outcome.report.inconclusive) MESSAGE(n.text);
-  for (const Diagnostic& d : outcome.report.diagnostics) MESSAGE(d.message);
+  const CheckOutcome outcome = check_kernel(persistent("xor.b32 %r12, %r12, 1; "), "grid = [2, 1, 1]");
   CHECK(outcome.report.verdict == Verdict::clean);
-  CHECK(outcome.ctas_run == 4);
-  CHECK(outcome.classes >= 4);  // handed over: 0, 1, 2, 3
+  CHECK(outcome.classes >= 2);  // handed over: none, or the other one
   CHECK(mentions(outcome.report.guarantee, "every number of clusters that launch control hands over"));
-  CHECK(mentions(outcome.report.not_examined.back(), "CL7"));
+  // Of three other clusters any may be handed over first: one order is no proof.
+  const CheckOutcome larger = check_kernel(persistent("xor.b32 %r12, %r12, 1; "), "grid = [4, 1, 1]");
+  CHECK(larger.ctas_run == 4);
+  CHECK(larger.classes >= 4);
+  CHECK(larger.report.diagnostics.empty());
+  CHECK(larger.report.verdict == Verdict::inconclusive);
+  REQUIRE(larger.report.inconclusive.size() == 1);
+  CHECK(mentions(larger.report.inconclusive.front().text, "CL7"));
 }
 
 TEST_CASE("a fault that only a second answer shows is found, and the report says when") {
@@ -87,13 +91,13 @@ TEST_CASE("a fault that only a second answer shows is found, and the report says
 
 TEST_CASE("numbers of clusters that were not tried leave the verdict open") {
   const std::string fine = persistent("xor.b32 %r12, %r12, 1; ");
-  const CheckOutcome some = check_kernel(fine, "grid = [4, 1, 1]\nclusters_to_cancel = [0, 2]");
+  const CheckOutcome some = check_kernel(fine, "grid = [2, 1, 1]\nclusters_to_cancel = [0]");
   CHECK(some.report.verdict == Verdict::inconclusive);
-  const CheckOutcome all = check_kernel(fine, "grid = [4, 1, 1]\nclusters_to_cancel = [0, 1, 2, 3]");
+  const CheckOutcome all = check_kernel(fine, "grid = [2, 1, 1]\nclusters_to_cancel = [0, 1]");
   CHECK(all.report.verdict == Verdict::clean);
   // 33 clusters: too many runs to do unasked.
-  CHECK(check_kernel(fine, "grid = [32, 1, 1]").report.verdict == Verdict::clean);
-  CHECK(check_kernel(fine, "grid = [33, 1, 1]").report.verdict != Verdict::clean);
+  CHECK(check_kernel(fine, "grid = [32, 1, 1]").ctas_run == 32);
+  CHECK(check_kernel(fine, "grid = [33, 1, 1]").report.verdict == Verdict::inconclusive);
 }
 
 TEST_CASE("a buffer that the kernel before still uses must not be touched before griddepcontrol.wait (PD5)") {
