@@ -64,6 +64,8 @@ class ExploreState {
   }
 
   bool touch(const Event& e) {
+    // It adds to contents whose generation stays what it is, as in the single run.
+    if (e.kind == EventKind::access && e.has(Event::atomic)) return false;
     bool stale = false;
     for (const uint32_t cell : overlaps_->cells(e.footprint)) {
       if (e.has(Event::write))

@@ -79,16 +79,22 @@ void Pools::check_increase(const Columns& c, const Event& e) {
 // TC6 in every order: what is freed here has to be allocated by then.
 void Pools::check_allocated(Columns& c, const Event& e) {
   const auto first = static_cast<uint32_t>(e.generation);
+  const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
   Allocation* freed = nullptr;
   size_t choices = 0;
+  bool known = false;
   for (Allocation& a : c.all) {
     if (!a.live || a.count != e.count || (first != TensorMemory::any_column && a.first != first)) continue;
     ++choices;
-    if (freed == nullptr || a.first < freed->first) freed = &a;
+    const bool is_known = knows(causal, a.epoch);  // that is the one it can mean
+    if (freed == nullptr || (is_known && !known) || (is_known == known && a.first < freed->first)) {
+      freed = &a;
+      known = is_known;
+    }
   }
   if (freed == nullptr) return;
   freed->live = false;
-  if (knows(run_.strands.row(e.agent.v, Views::causal), freed->epoch)) return;
+  if (known) return;
   if (choices > 1)
     run_.uncovered("which of several allocations of tensor memory is freed depends on the order", e.place);
   else

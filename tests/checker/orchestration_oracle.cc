@@ -392,6 +392,7 @@ class Search {
   }
 
   bool touch(State& s, const Event& e) const {
+    if (e.kind == Kind::access && e.has(Event::atomic)) return true;  // neither demands a tag nor leaves one
     const int tag = number(e.generation);
     if (!e.has(Event::write)) return tag == 0 || s.at(tags_, e.footprint) == tag;
     for (size_t f = 0; f < overlap_.size(); ++f)

@@ -56,3 +56,11 @@ TEST_CASE("TC6: which of two equal allocations is freed may depend on the order"
       "128\n");
   CHECK(r.verdict != Verdict::clean);
 }
+
+// Column numbers of a text begin again at 0: two live allocations may carry the same one.
+TEST_CASE("TC6: who frees what it has allocated does not free what another warp has") {
+  const Report r = checked(
+      "mbar done:1\nagent A\n  tmem_alloc 256\n  tmem_alloc 256\n  tmem_free 256\n  arrive done\n"
+      "  tmem_free 256\nagent B\n  wait done, 0\n  tmem_alloc 256\n  tmem_free 256\n");
+  CHECK(first_rule(r) != "TC6");
+}
