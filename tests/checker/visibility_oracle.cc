@@ -23,8 +23,7 @@ void join(Set& into, const Set& from) { into.insert(from.begin(), from.end()); }
 class Schedule {
  public:
   Schedule(const Orchestration& program, std::mt19937_64& random)
-      : program_(program),
-        t_(program.tables),
+      : t_(program.tables),
         random_(random),
         machine_(program),
         strands_(program.strands.size()),
@@ -169,7 +168,6 @@ class Schedule {
     }
   }
 
-  const Orchestration& program_;
   const Trace& t_;
   std::mt19937_64& random_;
   OrchestrationMachine machine_;
