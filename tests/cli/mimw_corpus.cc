@@ -32,11 +32,13 @@ TEST_CASE("the corpus: each buggy variant shows its classes, each safe one is cl
 
 TEST_CASE("a corpus line is wrong if a class does not show, or anything shows where nothing may") {
   // Nobody arrives on x: a deadlock, and nothing else.
-  for (const auto& [verdict, right] : {std::pair("deadlock(x)", true),
-                                       {"safe", false},
-                                       {"race(y)", false},
-                                       {"deadlock(y)", false},
-                                       {"deadlock, stale(x)", false}}) {
+  for (const auto& line : {std::pair("deadlock(x)", true),
+                           {"safe", false},
+                           {"race(y)", false},
+                           {"deadlock(y)", false},
+                           {"deadlock, stale(x)", false}}) {
+    const char* verdict = line.first;
+    const bool right = line.second;
     CAPTURE(verdict);
     const Result<MimwProgram> program =
         parse_mimw(std::string("mbar x:1 y:1\nagent A\n  wait x, 0\n=> ok: ") + verdict + "\n", "t.mimw");
