@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "model/event_object.h"
 #include "model/protocol/orchestration_plan.h"
 
 namespace turnstile::checker {
@@ -138,57 +139,26 @@ class Matcher {
     if (x.kind == EventKind::join && x.object == x.agent.v)
       return y.object == y.agent.v && found_.bind(Kind::strand, x.count, y.count);
     if (x.count != y.count) return false;
-    switch (x.kind) {
-      case EventKind::fork:
-      case EventKind::join:
+    if (has_footprint(x.kind) && !found_.bind(Kind::footprint, x.footprint, y.footprint)) return false;
+    switch (object_of(x.kind)) {
+      case EventObject::strand:
         return found_.bind(Kind::strand, x.object, y.object);
-      case EventKind::mbarrier_init:
-      case EventKind::mbarrier_inval:
-      case EventKind::mbarrier_arrive:
-      case EventKind::mbarrier_expect_tx:
-      case EventKind::mbarrier_wait:
+      case EventObject::barrier:
         return found_.bind(Kind::barrier, x.object, y.object);
-      case EventKind::named_barrier_arrive:
-      case EventKind::named_barrier_pass:
+      case EventObject::named_barrier:
         return found_.bind(Kind::named, x.object, y.object) &&
                found_.bind(Kind::cta, x.object / 16, y.object / 16);
-      case EventKind::access:
-        return found_.bind(Kind::footprint, x.footprint, y.footprint);
-      case EventKind::async_access:
-        return found_.bind(Kind::footprint, x.footprint, y.footprint) &&
-               found_.bind(Kind::op, x.object, y.object);
-      case EventKind::async_complete:
-        return found_.bind(Kind::op, x.object, y.object);
-      case EventKind::async_issue:
-        return same_operation(x.object, y.object);
-      case EventKind::group_commit:
-      case EventKind::group_wait:
-      case EventKind::register_hazard:
+      case EventObject::operation:
+        return x.kind == EventKind::async_issue ? same_operation(x.object, y.object)
+                                                : found_.bind(Kind::op, x.object, y.object);
+      case EventObject::queue:
         return found_.bind(Kind::queue, x.object, y.object);
-      case EventKind::fence_tensormap:
-        return x.footprint == y.footprint;
-      case EventKind::signal_add:
-      case EventKind::signal_set:
-      case EventKind::signal_wait:
-      case EventKind::pool_acquire:
-      case EventKind::pool_release:
-      case EventKind::cluster_arrive:
-      case EventKind::cluster_wait:
+      case EventObject::signal:
+      case EventObject::pool:
+      case EventObject::cluster:
         return x.object == y.object;
-      case EventKind::fence_proxy_async:
-      case EventKind::fence:
-      case EventKind::fence_mbarrier_init:
-      case EventKind::registers_release:
-      case EventKind::registers_acquire:
-      case EventKind::tensor_fence_before:
-      case EventKind::tensor_fence_after:
-      case EventKind::tensor_alloc:
-      case EventKind::tensor_dealloc:
-      case EventKind::tensor_relinquish:
-      case EventKind::dependents_launch:
-      case EventKind::dependency_wait:
-      case EventKind::exit:
-        return true;
+      case EventObject::none:
+        return x.kind != EventKind::fence_tensormap || x.footprint == y.footprint;
     }
     return false;
   }
