@@ -59,7 +59,7 @@ void Barriers::init(const Event& e) {
                      e.place);
   }
   const Mbarrier::Outcome outcome = s.machine.init(e.count);
-  if (!broken_rule(outcome).empty()) return settle(b, outcome, run_.now);
+  if (!Mbarrier::has_result(outcome)) return settle(b, outcome, run_.now);
   s.open = s.last = s.before_last = {};
   s.expects.clear();
   s.passed.clear();
@@ -150,11 +150,11 @@ bool Barriers::completion_known(uint32_t* causal, uint32_t b, uint64_t generatio
   return true;
 }
 
-void Barriers::contribute(uint32_t b, uint32_t* knowledge, size_t event) {
+void Barriers::contribute(uint32_t b, uint32_t* knowledge, size_t event, bool releases) {
   const uint64_t generation = states_[b].machine.generation();
   if (!completion_known(knowledge, b, generation))
     report(Breach::Kind::foreign_arrival, b, generation, event);  // D3
-  run_.publish(arriving_.all(b), knowledge, false);               // HB5
+  run_.publish(arriving_.all(b), knowledge, releases);            // HB5
   states_[b].last_contribution = event;
 }
 
@@ -168,10 +168,11 @@ void Barriers::publish(const Event& e) {
   const uint32_t b = e.object, strand = e.agent.v;
   const bool far = remote(b, e.agent), wide = e.has(Event::release) && (!far || e.scope != Scope::cta);
   const Scope needed = far ? Scope::cluster : Scope::cta;
-  const uint32_t* knowledge = run_.strands.all(strand);
+  uint32_t* knowledge = run_.strands.all(strand);
   const uint32_t* told = wide ? knowledge : fences_.head(strand, needed);
   states_[b].remote_arrivals |= far;
-  if (told != nullptr) run_.publish(arriving_.all(b), told, true);
+  contribute(b, knowledge, run_.now, wide);
+  if (told != nullptr && !wide) run_.publish(arriving_.all(b), told, true);
   if (e.has(Event::release) && !wide) {
     if (!fences_.fresh(strand, needed)) report_narrow(Misuse::Kind::narrow_arrive, b, run_.now);
     tell_complete(arriving_.all(b), knowledge);
@@ -221,7 +222,7 @@ void Barriers::tell_reads(uint32_t* point, const uint32_t* knowledge) const {
 Mbarrier::Outcome Barriers::announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome) {
   s.announced += bytes;
   const bool fits = s.announced <= static_cast<uint64_t>(Mbarrier::max_tx);
-  return fits || !broken_rule(outcome).empty() ? outcome : Mbarrier::Outcome::tx_overflow;
+  return fits || !Mbarrier::has_result(outcome) ? outcome : Mbarrier::Outcome::tx_overflow;
 }
 
 void Barriers::arrive(const Event& e) {
@@ -229,7 +230,6 @@ void Barriers::arrive(const Event& e) {
   uint32_t* knowledge = run_.strands.all(strand);
   State& s = states_[b];
   if (!usable(b, knowledge, e.agent, run_.now)) return run_.tick(strand);
-  contribute(b, knowledge, run_.now);
   publish(e);
   check_seen(b, knowledge, run_.now);
   s.open.strands.push_back(run_.here(strand));
@@ -312,9 +312,9 @@ void Barriers::check_seen(uint32_t b, uint32_t* knowledge, size_t event) {
 
 void Barriers::settle(uint32_t b, Mbarrier::Outcome outcome, size_t event) {
   State& s = states_[b];
-  if (const std::string_view rule = broken_rule(outcome); !rule.empty()) {
+  if (!Mbarrier::has_result(outcome)) {
     report(Breach::Kind::refused, b, s.machine.generation(), event);  // D4
-    run_.seen.breaches.back().rule = rule;
+    run_.seen.breaches.back().rule = broken_rule(outcome);
     s.refused = true;
     return;
   }

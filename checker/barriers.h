@@ -94,7 +94,7 @@ class Barriers {
   void report_narrow(Misuse::Kind kind, uint32_t b, size_t event);
   void check_slot(const Event& e);
   bool completion_known(uint32_t* causal, uint32_t b, uint64_t generation);
-  void contribute(uint32_t b, uint32_t* knowledge, size_t event);
+  void contribute(uint32_t b, uint32_t* knowledge, size_t event, bool releases = false);
   static Mbarrier::Outcome announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome);
   void check_seen(uint32_t b, uint32_t* knowledge, size_t event);
   void settle(uint32_t b, Mbarrier::Outcome outcome, size_t event);

@@ -15,7 +15,7 @@
 
 #include "checker/check.h"
 #include "checker/narrative.h"
-#include "checker/single_run.h"
+#include "checker/trace_defect.h"
 
 namespace turnstile {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "checker/single_run.h"
+#include "checker/trace_defect.h"
 #include "model/protocol/mbarrier.h"
 #include "model/protocol/named_barrier.h"
 

@@ -101,13 +101,13 @@ SingleRunVerdict check_single_run(const Trace& trace, const CheckOptions& option
   SingleRunVerdict verdict;
   Report& report = verdict.report;
   report.engine = "E1 single run";
-  if (std::string defect = trace_defect(trace); !defect.empty()) {
-    verdict.undecidable.push_back({{}, "this trace cannot be checked: " + defect});
+  const Observations seen = single_run(trace, options.policies);
+  if (!seen.defect.empty()) {
+    verdict.undecidable.push_back({{}, "this trace cannot be checked: " + seen.defect});
     report.inconclusive = verdict.undecidable;
     conclude(report);
     return verdict;
   }
-  const Observations seen = single_run(trace, options.policies);
   count(trace, seen, report);
   const Names names(trace);
   if (!seen.inconsistent.empty())

@@ -178,6 +178,7 @@ inline bool stopped(const Trace& trace) {
 }
 
 struct Observations {
+  std::string defect;        ///< not empty: the trace cannot be used (trace_defect.h), nothing was replayed
   std::string inconsistent;  ///< not empty: the trace contradicts itself there, and nothing after that point
                              ///< was looked at
   std::vector<Breach> breaches;

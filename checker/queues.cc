@@ -30,8 +30,9 @@ void repeat_last_clock(std::vector<uint32_t>& clocks, uint64_t groups, uint32_t 
 }
 }  // namespace
 
-Queues::Queues(RunState& run)
+Queues::Queues(RunState& run, const std::vector<uint8_t>& of_one_strand)
     : run_(run),
+      of_one_strand_(of_one_strand),
       ops_(run.trace.ops.size()),
       queues_(run.trace.queues.size()),
       in_flight_(run.lanes, run.views, 0) {}
@@ -54,10 +55,7 @@ void Queues::issue(const Event& e) {
     meet(both + width, strand + width, in_flight_.stride() - width);
   }
   o.event = run_.now;
-  if (o.issue.value == 0)
-    o.issue = run_.here(e.agent.v);
-  else
-    o.more_issues.push_back(run_.here(e.agent.v));
+  if (keeps_issuers_) issues_[e.object].push_back(run_.here(e.agent.v));
   if (op.queue != AsyncOp::none) count_in_queue(op, o, strand);
   if (op.kind == AsyncOp::Kind::tensor_mma || op.kind == AsyncOp::Kind::tensor_copy)
     for (uint32_t view : {Views::causal, Views::order, run_.views.tensor})  // TC20: it is issued, not done
@@ -73,9 +71,11 @@ void Queues::count_in_queue(const AsyncOp& op, Op& o, const uint32_t* strand) {
     run_.seen.inconsistent = "an operation belongs to a group without a number";
     return;
   }
-  const uint32_t width = run_.lanes.width;
-  repeat_last_clock(q.issued, op.group, width);
-  join(q.issued.data() + (op.group - 1) * width, strand, width);
+  if (of_one_strand_[op.queue] == 0) {
+    const uint32_t width = run_.lanes.width;
+    repeat_last_clock(q.issued, op.group, width);
+    join(q.issued.data() + (op.group - 1) * width, strand, width);
+  }
   q.last_group = std::max(q.last_group, op.group);
   q.last_issue = run_.now;
   if (run_.trace.queues[op.queue].kind != QueueInfo::Kind::cp_async) return;
@@ -128,10 +128,9 @@ void Queues::retire(uint32_t op) {
 }
 
 bool Queues::issue_known(uint32_t op, const uint32_t* order) const {
-  const Op& o = ops_[op];
-  if (o.issue.value == 0) return false;
-  return knows(order, o.issue) ||
-         std::any_of(o.more_issues.begin(), o.more_issues.end(), [&](Epoch e) { return knows(order, e); });
+  const auto issues = issues_.find(op);
+  return issues != issues_.end() &&
+         std::any_of(issues->second.begin(), issues->second.end(), [&](Epoch e) { return knows(order, e); });
 }
 
 Epoch Queues::reads(uint32_t op) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,11 @@ namespace turnstile::checker {
 /// tcgen05.mma with its commit) it is the operation, counted in the order of issue.
 class Queues {
  public:
-  explicit Queues(RunState& run);
+  /// `of_one_strand`: by queue (Survey).
+  Queues(RunState& run, const std::vector<uint8_t>& of_one_strand);
+
+  /// From here on, keep who issued each operation: `issue_known` asks.
+  void keep_issuers() { keeps_issuers_ = true; }
 
   void issue(const Event& e);
   void commit(const Event& e);
@@ -46,14 +51,12 @@ class Queues {
   static constexpr uint32_t no_slot = 0xffffffff;
   struct Op {
     uint32_t slot = no_slot;
-    size_t event = no_event;  ///< last issue event
     uint32_t sequence = 0;
-    Epoch issue;                     ///< of the first strand that issued it
-    std::vector<Epoch> more_issues;  ///< wgmma: of the others
+    size_t event = no_event;  ///< last issue event
   };
   struct Queue {
     std::vector<uint32_t> issued;  ///< causal clocks, width words a group, from group 1: what was known at
-                                   ///< the issues of the group
+                                   ///< the issues of the group; nothing in a queue of one strand
     uint64_t last_group = 0;       ///< youngest group that has an operation
     size_t last_issue = no_event;
     uint32_t operations = 0;              ///< issued so far
@@ -65,7 +68,10 @@ class Queues {
   uint32_t lane_value(uint32_t queue, uint64_t group) const;
 
   RunState& run_;
+  const std::vector<uint8_t>& of_one_strand_;
+  bool keeps_issuers_ = false;
   std::vector<Op> ops_;
+  std::unordered_map<uint32_t, std::vector<Epoch>> issues_;  ///< by operation; of a wgmma four
   std::vector<Queue> queues_;
   KnowledgeTable in_flight_;
 };

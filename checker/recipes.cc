@@ -183,8 +183,8 @@ std::optional<Directed> direct(const Orchestration& program, const CheckOptions&
     Execution other = steer(program, {}, *then);
     if (auto harm = judge(other, {})) return harm;
   }
-  if (!trace_defect(run.trace).empty()) return std::nullopt;
   const Observations seen = single_run(run.trace);
+  if (!seen.defect.empty()) return std::nullopt;
   for (const Recipe& r : Recipes(program, run, seen).all()) {
     const Continuation late{Continuation::Order::forwards, false, r.held};
     for (const Continuation* then : {&late, &plain, &backwards, &early}) {

@@ -21,62 +21,14 @@
 #include "checker/queues.h"
 #include "checker/races.h"
 #include "checker/registers.h"
-#include "checker/scopes.h"
 #include "checker/signals.h"
 #include "checker/structure.h"
+#include "checker/survey.h"
+#include "checker/trace_defect.h"
 
 namespace turnstile::checker {
 
 namespace {
-
-/// What has to be known before the first event, in one pass.
-struct Survey {
-  Views::Uses uses;
-  bool dependent_launch = false;
-  std::vector<uint32_t> named;  ///< named barriers that occur, sorted
-  /// Allocations that somebody writes, or reads with a tag: nobody may have written what it demands. Sorted.
-  std::vector<Races::Allocation> written;
-  Guards guards;
-  uint32_t agents = 0;  ///< strands that did anything, or wait to
-
-  explicit Survey(const Trace& trace) : dependent_launch(!trace.previous_kernel.empty()), guards(trace) {
-    std::vector<bool> writes(trace.footprints.size());
-    NarrowScopes scopes(trace);
-    std::vector<bool> acts(trace.agents.size());
-    for (const Event& e : trace.events) {
-      scopes.see(e);
-      acts[e.agent.v] = true;
-      guards.note(e);
-      if (e.kind == EventKind::access || e.kind == EventKind::async_access) {
-        if ((e.flags & (Event::write | Event::atomic)) != 0 || e.generation != 0) writes[e.footprint] = true;
-      } else if (e.kind == EventKind::fence_proxy_async) {
-        uses.shared_fences |= e.has(Event::shared_space);
-        uses.global_fences |= e.has(Event::global_space);
-      } else if (e.kind == EventKind::named_barrier_arrive || e.kind == EventKind::named_barrier_pass) {
-        if (named.empty() || named.back() != e.object) named.push_back(e.object);
-      } else if (e.kind == EventKind::fence_tensormap) {
-        uses.map_fences = true;
-      } else if (e.kind == EventKind::dependency_wait) {
-        dependent_launch = true;
-      } else if (e.kind == EventKind::mbarrier_arrive || e.kind == EventKind::cluster_arrive) {
-        uses.relaxed_barriers |= !e.has(Event::release);
-      } else if (e.kind == EventKind::mbarrier_wait) {
-        uses.relaxed_barriers |= !e.has(Event::acquire);
-      }
-    }
-    uses.narrow_scopes = scopes.found();
-    for (const AsyncOp& op : trace.ops)
-      uses.tensor_memory |= op.kind >= AsyncOp::Kind::tensor_mma && op.kind <= AsyncOp::Kind::tensor_commit;
-    for (size_t f = 0; f < writes.size(); ++f)
-      if (writes[f]) written.push_back({trace.footprints[f].space, trace.footprints[f].allocation});
-    for (const Blocked& b : trace.blocked) acts[b.agent.v] = true;  // some at their first operation
-    agents = static_cast<uint32_t>(std::count(acts.begin(), acts.end(), true));
-    std::sort(named.begin(), named.end());
-    named.erase(std::unique(named.begin(), named.end()), named.end());
-    std::sort(written.begin(), written.end());
-    written.erase(std::unique(written.begin(), written.end()), written.end());
-  }
-};
 
 /// Asked about a conflict between an operation that reads and something else: what the other side knew at
 /// `event`.
@@ -121,7 +73,7 @@ class SingleRun {
         barriers_(state_, fences_),
         named_(state_, survey.named),
         cluster_(state_, fences_),
-        queues_(state_),
+        queues_(state_, survey.of_one_strand),
         races_(state_),
         registers_(state_),
         pools_(state_),
@@ -157,6 +109,7 @@ class SingleRun {
   /// For conflicts that were found by an earlier run of the same trace: does the other side know the issue of
   /// the operation that reads?
   void answer(std::vector<IssueQuestion> questions, std::vector<Conflict>& conflicts) {
+    queues_.keep_issuers();
     std::sort(questions.begin(), questions.end(),
               [](const auto& a, const auto& b) { return a.event < b.event; });
     const std::vector<Event>& events = state_.trace.events;
@@ -450,22 +403,29 @@ class SingleRun {
 Observations single_run(const Trace& trace, const Policies& policies) {
   Observations seen;
   const Survey survey(trace);
+  if (!survey.defect.empty()) {
+    seen.defect = survey.defect;
+    return seen;
+  }
   seen.agents = survey.agents;
   Structure structure(trace, survey.guards, seen);
   SingleRun run(trace, policies, survey, seen);
   run.prepare();
   // Both look at the same events: in pieces, so that these are still in the cache for the second.
-  constexpr size_t piece = 256;
-  for (size_t begin = 0; begin < trace.events.size(); begin += piece) {
-    const size_t end = std::min(begin + piece, trace.events.size());
-    for (size_t i = begin; i < end; ++i) structure.step(trace.events[i], i);
+  for (size_t begin = 0; begin < trace.events.size(); begin += events_a_piece) {
+    const size_t end = std::min(begin + events_a_piece, trace.events.size());
+    for (size_t i = begin; i < end; ++i) {
+      fetch_ahead(trace.events, i);
+      structure.step(trace.events[i], i);
+    }
     run.run(begin, end);
   }
   structure.finish();
   run.conclude();
   if (const auto questions = issue_questions(trace, seen.conflicts); !questions.empty()) {
     Observations again;
-    SingleRun(trace, policies, survey, again).answer(questions, seen.conflicts);
+    SingleRun second(trace, policies, survey, again);
+    second.answer(questions, seen.conflicts);
   }
   return seen;
 }

@@ -7,11 +7,7 @@
 namespace turnstile::checker {
 
 /// Engine E1 (algorithms.md 5.3, 7): replays a trace once and notes everything that breaks a rule or a
-/// condition of the certificate.
+/// condition of the certificate. Of a trace that cannot be used it notes the defect, and nothing else.
 Observations single_run(const Trace& trace, const Policies& policies = {});
-
-/// First reason why a trace cannot be used: an index out of range, or more lanes than we keep clocks for.
-/// Empty if there is none.
-std::string trace_defect(const Trace& trace);
 
 }  // namespace turnstile::checker

@@ -32,9 +32,8 @@ Guards::Guards(const Trace& trace)
       last_wait_(trace.agents.size(), no_barrier),
       last_guard_(trace.barriers.size(), no_barrier) {}
 
-void Guards::note(const Event& e) {
-  if (e.kind == EventKind::mbarrier_wait) last_wait_[warps_[e.agent.v]] = e.object;
-  if (e.kind != EventKind::async_issue || !delivers_bytes(trace_.ops[e.object])) return;
+void Guards::issue(const Event& e) {
+  if (!delivers_bytes(trace_.ops[e.object])) return;
   const uint32_t wait = last_wait_[warps_[e.agent.v]];
   const uint32_t b = trace_.ops[e.object].barrier;
   if (wait == no_barrier || wait == b || last_guard_[b] == wait) return;

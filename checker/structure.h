@@ -17,8 +17,9 @@ class Guards {
  public:
   explicit Guards(const Trace& trace);
 
-  /// For each event, in order.
-  void note(const Event& e);
+  /// For each mbarrier_wait and each async_issue, in order.
+  void wait(const Event& e) { last_wait_[warps_[e.agent.v]] = e.object; }
+  void issue(const Event& e);
   /// Pairs of the barrier that guards and the one that it guards, in the order in which they were seen.
   const std::vector<std::pair<uint32_t, uint32_t>>& pairs() const { return pairs_; }
 

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A trace is input like any other: before it is replayed, every index in it is looked at once.
+#include "checker/trace_defect.h"
+
 #include "checker/run_state.h"
-#include "checker/single_run.h"
-#include "model/event_object.h"
 
 namespace turnstile::checker {
 
 namespace {
 
-/// Null: none.
-const char* event_defect(const Trace& t, const Event& e) {
-  if (e.agent.v >= t.agents.size() || e.place >= t.places.size())
-    return "an event names a strand or a place that is not there";
-  const bool meets_itself = (e.kind == EventKind::fork || e.kind == EventKind::join) && e.object == e.agent.v;
-  if (meets_itself || !names_what_is_there(t, e)) return "an event names an object that is not there";
-  if (e.kind == EventKind::named_barrier_arrive && e.bytes > 0xffffffff)
-    return "a named barrier gets more threads than there are";
-  const bool allocates = e.kind == EventKind::tensor_alloc || e.kind == EventKind::tensor_dealloc;
-  if (allocates && (e.generation > 0xffffffff || e.bytes > 2)) return "tensor memory that does not exist";
-  return nullptr;
+/// What only some kinds have to keep. Null: no defect.
+const char* kind_defect(const Event& e) {
+  switch (e.kind) {
+    case EventKind::fork:
+    case EventKind::join:
+      return e.object == e.agent.v ? "an event names an object that is not there" : nullptr;
+    case EventKind::named_barrier_arrive:
+      return e.bytes > 0xffffffff ? "a named barrier gets more threads than there are" : nullptr;
+    case EventKind::tensor_alloc:
+    case EventKind::tensor_dealloc:
+      return e.generation > 0xffffffff || e.bytes > 2 ? "tensor memory that does not exist" : nullptr;
+    default:
+      return nullptr;
+  }
 }
 
 /// Of which kind the queue of an operation has to be; none: it needs no queue.
@@ -65,7 +68,26 @@ const char* op_defect(const Trace& t, const AsyncOp& op) {
 
 }  // namespace
 
-std::string trace_defect(const Trace& t) {
+EventDefects::EventDefects(const Trace& trace)
+    : bounds_(trace), agents_(trace.agents.size()), places_(trace.places.size()) {}
+
+const char* EventDefects::find(std::span<const Event> events) const {
+  for (const Event& e : events) {
+    if (e.agent.v >= agents_ || e.place >= places_)
+      return "an event names a strand or a place that is not there";
+    if (!bounds_.hold(e)) return "an event names an object that is not there";
+    if (const char* defect = kind_defect(e)) return defect;
+  }
+  return nullptr;
+}
+
+std::string trace_defect(const Trace& trace) {
+  if (std::string defect = table_defect(trace); !defect.empty()) return defect;
+  const char* defect = EventDefects(trace).find(trace.events);
+  return defect == nullptr ? std::string() : defect;
+}
+
+std::string table_defect(const Trace& t) {
   if (t.events.size() >= 0xffffffff || t.ops.size() >= 0xffffffff) return "the trace is too long";
   if (t.warps > 1u << 20) return "more warps than a GPU has";
   for (const Footprint& f : t.footprints)
@@ -77,8 +99,6 @@ std::string trace_defect(const Trace& t) {
       return "a byte range wraps around";
   for (const AsyncOp& op : t.ops)
     if (const char* defect = op_defect(t, op)) return defect;
-  for (const Event& e : t.events)
-    if (const char* defect = event_defect(t, e)) return defect;
   for (const Blocked& b : t.blocked) {
     const size_t objects = b.on == Blocked::On::mbarrier ? t.barriers.size()
                            : b.on == Blocked::On::group  ? t.queues.size()

@@ -264,7 +264,7 @@ GoldenRow crossval_case(const GoldenArguments& arguments, const std::string& cas
     row.remarks.push_back(fmt::format("{} runs on the GPU gave different bits", made->repetitions));
   }
   if (!subject->record && row.status == GoldenRow::Status::equal) {
-    row.status = GoldenRow::Status::failed;
+    row.status = GoldenRow::Status::no_record;
     row.error = subject->path + ": there is no record of this case; make it with " +
                 record_command(arguments, case_name);
   }
@@ -282,6 +282,7 @@ Exit exit_of(const GoldenRow& row) {
       return Exit::findings;
     case GoldenRow::Status::not_predicted:
       return Exit::inconclusive;
+    case GoldenRow::Status::no_record:
     case GoldenRow::Status::failed:
       return Exit::unusable;
   }
@@ -300,6 +301,8 @@ std::string status_name(GoldenRow::Status status) {
       return "different";
     case GoldenRow::Status::not_predicted:
       return "not predicted";
+    case GoldenRow::Status::no_record:
+      return "no record";
     case GoldenRow::Status::failed:
       return "failed";
   }

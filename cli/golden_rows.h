@@ -40,6 +40,7 @@ struct GoldenRow {
     equal,          ///< verify, crossval: no differing bit
     different,      ///< some bits differ
     not_predicted,  ///< the simulator has no exact model of something that the kernel did
+    no_record,      ///< crossval: GPU and simulator agree, but nothing is recorded
     failed,         ///< input unusable; `error` says why
   };
   std::string case_name;

@@ -93,12 +93,14 @@ std::string render_golden_row(const std::string& verb, const GoldenRow& row, con
 std::string render_golden_summary(const std::string& verb, const std::vector<GoldenRow>& rows,
                                   const Style& style) {
   uint64_t good = 0;
+  uint64_t unrecorded = 0;
   uint64_t differing = 0;
   for (const GoldenRow& row : rows) {
     using Status = GoldenRow::Status;
     good += row.status == Status::equal || row.status == Status::written || row.status == Status::unchanged
                 ? 1
                 : 0;
+    unrecorded += row.status == Status::no_record ? 1 : 0;
     for (const Match& match : row.matches) differing += match.comparison.differing;
   }
   const bool all = good == rows.size();
@@ -108,6 +110,8 @@ std::string render_golden_summary(const std::string& verb, const std::vector<Gol
   else
     words = fmt::format("{} of {} equal, {} differing elements", grouped(good), counted(rows.size(), "case"),
                         grouped(differing));
+  if (unrecorded > 0)
+    words += fmt::format("; GPU = simulator in {} without a record", counted(unrecorded, "case"));
   return (all ? style.good(words) : style.error(words)) + "\n";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -80,11 +81,31 @@ constexpr bool has_footprint(EventKind kind) {
   return kind == EventKind::access || kind == EventKind::async_access;
 }
 
-/// Does a trace have what the event names: object and footprint? Numbers of clusters nobody uses as an index.
-inline bool names_what_is_there(const Trace& t, const Event& e) {
-  if (has_footprint(e.kind) && e.footprint >= t.footprints.size()) return false;
-  const auto count = [&]() -> size_t {
-    switch (object_of(e.kind)) {
+/// What the events of a trace may name, counted once, so that looking at an event costs two comparisons.
+/// Numbers of clusters nobody uses as an index.
+class EventBounds {
+ public:
+  explicit EventBounds(const Trace& t) {
+    for (size_t kind = 0; kind < by_kind_.size(); ++kind) {
+      by_kind_[kind].objects = count(t, object_of(static_cast<EventKind>(kind)));
+      if (has_footprint(static_cast<EventKind>(kind))) by_kind_[kind].footprints = t.footprints.size();
+    }
+  }
+
+  /// Does the trace have the object and the footprint of this event?
+  bool hold(const Event& e) const {
+    const Bound& bound = by_kind_[static_cast<size_t>(e.kind)];
+    return e.object < bound.objects && e.footprint < bound.footprints;
+  }
+
+ private:
+  static constexpr uint64_t unbounded = uint64_t{1} << 32;
+  struct Bound {
+    uint64_t objects = unbounded, footprints = unbounded;
+  };
+
+  static uint64_t count(const Trace& t, EventObject object) {
+    switch (object) {
       case EventObject::strand:
         return t.agents.size();
       case EventObject::barrier:
@@ -103,9 +124,10 @@ inline bool names_what_is_there(const Trace& t, const Event& e) {
       case EventObject::cluster:
         break;
     }
-    return size_t{1} << 32;
-  };
-  return e.object < count();
-}
+    return unbounded;
+  }
+
+  std::array<Bound, static_cast<size_t>(EventKind::exit) + 1> by_kind_;
+};
 
 }  // namespace turnstile

@@ -76,7 +76,7 @@ Mbarrier::Outcome Mbarrier::arrive_expect_tx(uint64_t bytes, bool drops) {
   const Mbarrier before = *this;
   Outcome outcome = announce(bytes);
   if (outcome == Outcome::ok) outcome = drops ? arrive_drop(1) : arrive(1);
-  if (!broken_rule(outcome).empty()) *this = before;
+  if (!has_result(outcome)) *this = before;
   return outcome;
 }
 

@@ -42,6 +42,8 @@ class Mbarrier {
   /// Answer of test_wait and try_wait on a state (W1).
   enum class StateAnswer : uint8_t { pending, ready, too_old };
 
+  static constexpr bool has_result(Outcome outcome) { return outcome <= Outcome::completed; }
+
   Outcome init(uint32_t count);
   Outcome inval();
   Outcome arrive(uint32_t count);              // MB15

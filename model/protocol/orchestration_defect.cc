@@ -33,14 +33,14 @@ std::string table_defect(const Orchestration& program) {
   return {};
 }
 
-std::string event_defect(const Trace& t, const Event& e, uint32_t strand) {
+std::string event_defect(const Trace& t, const EventBounds& bounds, const Event& e, uint32_t strand) {
   if (e.agent.v != strand) return "an event lies in the list of another strand";
   if (e.place >= t.places.size()) return "an event names a place that is not there";
   if (e.kind == EventKind::async_access || e.kind == EventKind::async_complete)
     return "a strand executes what an operation does when it lands";
   if (object_of(e.kind) == EventObject::named_barrier && e.bytes > 0xffffffff)
     return "a named barrier gets more threads than there are";
-  return names_what_is_there(t, e) ? "" : "an event names an object that is not there";
+  return bounds.hold(e) ? "" : "an event names an object that is not there";
 }
 
 std::string landing_defect(const Trace& t, const std::vector<Event>& events, uint32_t op) {
@@ -63,12 +63,13 @@ std::string orchestration_defect(const Orchestration& program) {
   if (std::string defect = table_defect(program); !defect.empty()) return defect;
   const Trace& t = program.tables;
   size_t total = 0;
+  const EventBounds bounds(t);
   std::vector<uint32_t> issued_by(t.ops.size(), AsyncOp::none);
   for (uint32_t s = 0; s < program.strands.size(); ++s) {
     const std::vector<Event>& events = program.strands[s].events;
     total += events.size();
     for (const Event& e : events) {
-      if (std::string defect = event_defect(t, e, s); !defect.empty()) return defect;
+      if (std::string defect = event_defect(t, bounds, e, s); !defect.empty()) return defect;
       if (e.kind != EventKind::async_issue) continue;
       const bool again = issued_by[e.object] != AsyncOp::none &&
                          (t.ops[e.object].kind != AsyncOp::Kind::wgmma || issued_by[e.object] == s);

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "checker/check.h"
-#include "checker/single_run.h"
+#include "checker/trace_defect.h"
 #include "model/files.h"
 #include "model/mimw/mimw.h"
 #include "sim/orchestration_run.h"

@@ -13,6 +13,7 @@
 using namespace turnstile;
 using golden::Finished;
 using nlohmann::json;
+using test::has;
 using test::run_turnstile;
 
 namespace {
@@ -50,8 +51,6 @@ struct Corpus {
 std::string mutant(const std::string& name, const std::string& rest) {
   return "[[mutants]]\nname = \"" + name + "\"\nfault = \"f\"\n" + rest + "\n";
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::string kRelease =
     "line = \"mbarrier_arrive(&empty[stage]);  // its wgmma group may still read\"\n";

@@ -65,6 +65,10 @@ inline std::string slurp(const std::string& path) {
   return out.str();
 }
 
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 /// Lines, without their breaks.
 inline std::vector<std::string> lines(const std::string& text) {
   std::vector<std::string> out;

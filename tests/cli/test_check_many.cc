@@ -14,11 +14,10 @@
 using namespace turnstile;
 using golden::Finished;
 using nlohmann::json;
+using test::has;
 using test::run_turnstile;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A ring of S stages whose consumer never gives a stage back: the producer hangs from k_tiles = S + 1 on.
 const char* const kRing = R"(ring

@@ -12,11 +12,10 @@
 using namespace turnstile;
 using golden::Finished;
 using nlohmann::json;
+using test::has;
 using test::run_turnstile;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A generic read, then a copy into the same bytes, ordered but without a proxy fence (E4 of the catalogue).
 const char* const kRead = R"(reader

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/golden_case.h"
+#include "cli/render_golden.h"
 #include "golden/record.h"
 #include "tests/cli/program.h"
 
@@ -115,7 +116,11 @@ TEST_CASE("a missing record says how to make it; a record of other inputs or sha
   const GoldenRow missing = verify_case(a, "one");
   CHECK(exit_of(missing) == Exit::unusable);
   CHECK(missing.error.find("turnstile golden record " + a.launch.file + " --case one") != std::string::npos);
-  CHECK(crossval_case(a, "one", good_gpu).status == Status::failed);
+  const GoldenRow alone = crossval_case(a, "one", good_gpu);
+  CHECK(alone.status == Status::no_record);
+  CHECK(exit_of(alone) == Exit::unusable);
+  CHECK(render_golden_summary("crossval", {alone}, Style{}) ==
+        "0 of 1 case equal, 0 differing elements; GPU = simulator in 1 case without a record\n");
   REQUIRE(record_case(a, "one", good_gpu).status == Status::written);
   GoldenArguments larger = a;
   larger.launch.settings = {"ctas=2"};

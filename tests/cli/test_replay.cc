@@ -10,11 +10,10 @@
 
 using namespace turnstile;
 using golden::Finished;
+using test::has;
 using test::run_turnstile;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// The file that a report names; empty if it names none.
 std::string witness_in(const std::string& output) {
