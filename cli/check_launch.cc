@@ -9,7 +9,9 @@
 
 #include "checker/check.h"
 #include "checker/decide.h"
+#include "cli/barrier_names.h"
 #include "cli/residency.h"
+#include "cli/source_text.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_class.h"
@@ -35,18 +37,22 @@ std::string cta_name(const Trace& trace) {
 /// Sorts traces into classes and decides the first of each; folds all reports into the outcome at the end.
 class Folder {
  public:
-  Folder(CheckOutcome& outcome, const DecideOptions& options) : outcome_(outcome), options_(options) {}
+  Folder(CheckOutcome& outcome, const DecideOptions& options)
+      : outcome_(outcome), options_(options), source_(source_for(outcome.launch)) {}
 
   /// `handed`: clusters that launch control handed over in this run; `again`: the CTAs were seen before, in
   /// another run.
-  void add(const Trace& trace, uint32_t handed, bool again) {
+  void add(Trace& trace, uint32_t handed, bool again) {
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
     if (!again) outcome_.ctas_run += ctas;
     // One that was handed over has its tile worked on by another one: only without that all CTAs run.
     if (handed == 0) summaries_.push_back(summarize_global(trace));
     const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
-    if (is_new) classes_.push_back({decided(trace, handed), cta_name(trace), 0, handed});
+    if (is_new) {
+      name_barriers(trace, source_);
+      classes_.push_back({decided(trace, handed), cta_name(trace), 0, handed});
+    }
     if (!again) classes_[at->second].ctas += ctas;
   }
 
@@ -111,6 +117,7 @@ class Folder {
 
   CheckOutcome& outcome_;
   const DecideOptions& options_;
+  SourceText source_;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
   std::vector<GlobalAccessSummary> summaries_;
@@ -178,11 +185,11 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
       for (uint64_t trace = first; trace < std::min(first + batch_size, wanted_traces); ++trace)
         run_options.ctas.push_back(sim::cta_of_trace(**program, launch, trace));
       start = Clock::now();
-      const Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
+      Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
       if (!run) return tl::unexpected(run.error());
       outcome.execute_seconds += since(start);
       start = Clock::now();
-      for (const Trace& trace : run->traces) folder.add(trace, handed, handed != handovers.counts.front());
+      for (Trace& trace : run->traces) folder.add(trace, handed, handed != handovers.counts.front());
       outcome.check_seconds += since(start);
       done += run_options.ctas.size() * ctas_each;
       if (progress) progress(done, wanted * handovers.counts.size());

@@ -69,13 +69,6 @@ Result<std::vector<LaunchJob>> launch_jobs(const LaunchArguments& arguments) {
   return jobs;
 }
 
-SourceText source_for(const Launch& launch) {
-  std::vector<std::string> folders;
-  for (const std::string& path : {launch.source_path, launch.kernel_path, launch.path})
-    if (!path.empty()) folders.push_back(std::filesystem::path(path).parent_path().string());
-  return SourceText(std::move(folders));
-}
-
 Result<CheckOutcome> check_job(const LaunchArguments& arguments, const LaunchJob& job,
                                const CheckProgress& progress) {
   const Result<Launch> launch = read_launch(arguments.launch.file, job.overrides);

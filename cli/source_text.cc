@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "cli/text.h"
 #include "model/files.h"
@@ -48,6 +49,13 @@ std::string SourceText::line(const SourcePosition& position) {
     if (position.line <= lines.size()) return printable(lines[position.line - 1]);
   }
   return printable(position.instruction);
+}
+
+SourceText source_for(const Launch& launch) {
+  std::vector<std::string> folders;
+  for (const std::string& path : {launch.source_path, launch.kernel_path, launch.path})
+    if (!path.empty()) folders.push_back(std::filesystem::path(path).parent_path().string());
+  return SourceText(std::move(folders));
 }
 
 std::string position_text(const SourcePosition& position) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/launch/launch.h"
 #include "model/report.h"
 
 namespace turnstile::cli {
@@ -26,6 +27,9 @@ class SourceText {
   std::vector<std::string> folders_;
   std::map<std::string, std::vector<std::string>> files_;  ///< empty for files that were not found
 };
+
+/// The sources of a launch: beside what it names.
+SourceText source_for(const Launch& launch);
 
 /// "gemm.cu:141", or "gemm.ptx:1203" where the PTX has no line information. Folders are left out of long
 /// paths.
