@@ -123,6 +123,12 @@ Result<GpuRun> parse_info(const std::string& text, const std::string& path) {
 }
 
 Result<GpuRun> run_on_gpu(const Launch& launch, const RunnerOptions& options) {
+  for (const Buffer& buffer : launch.buffers)
+    if (!buffer.addresses.empty())
+      return fail(launch.path, 0, 0,
+                  fmt::format("buffer '{}' holds addresses of other buffers, which a plan for the GPU runner "
+                              "cannot say; check and simulate know them",
+                              buffer.name));
   const Result<std::string> runner = find_runner(options.path);
   if (!runner) return tl::unexpected(runner.error());
   const Result<ScratchFolder> scratch = ScratchFolder::make(options.scratch, "gpu");

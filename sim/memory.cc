@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/program.h"
+
 namespace turnstile::sim {
 
 void WindowMemory::read(uint64_t address, size_t bytes, ByteRun& out) const {
@@ -62,6 +64,10 @@ Result<GlobalMemory> GlobalMemory::create(const Launch& launch,
       if (!initial) return tl::unexpected<Error>(initial.error());
       out.value.resize(initial->size());
       std::memcpy(out.value.data(), initial->data(), initial->size());
+      for (const BufferAddress& a : b.addresses) {
+        const uint64_t address = AddressMap::buffer_base(a.buffer) + a.offset;
+        std::memcpy(&out.value[a.element * 8], &address, 8);
+      }
       if (domain != Domain::bits) out.known.assign(out.value.size(), 1);
     }
     memory.buffers_.push_back(std::move(out));

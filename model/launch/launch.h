@@ -23,6 +23,13 @@ using Dim3 = std::array<uint32_t, 3>;
 
 enum class BufferRole : uint8_t { in, out, in_out };
 
+/// An element of a buffer that holds the address of a place in a buffer (a table of pointers).
+struct BufferAddress {
+  uint64_t element = 0;  ///< of the buffer that holds it, counted with the gaps of its row pitch
+  uint32_t buffer = 0;   ///< index into Launch::buffers
+  uint64_t offset = 0;   ///< bytes
+};
+
 struct Buffer {
   std::string name;
   ElementType type = ElementType::b8;
@@ -39,6 +46,8 @@ struct Buffer {
   uint64_t seed = 0;
   uint64_t stream = 0;
   std::string values_path;  ///< .npy; overrides fill when not empty
+  /// Written over the contents once it is known where the buffers lie (initial_contents does not know).
+  std::vector<BufferAddress> addresses;
 
   uint64_t rows() const;  ///< product of all dimensions but the innermost
   uint64_t columns() const { return shape.empty() ? 1 : shape.back(); }

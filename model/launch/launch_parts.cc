@@ -2,6 +2,7 @@
 #include "model/launch/launch_parts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cmath>
@@ -116,6 +117,34 @@ void read_contents(FieldReader& reader, const TableView& table, std::optional<Fa
   }
 }
 
+/// The elements of a table of pointers.
+void read_addresses(FieldReader& reader, const TomlValue& item, const std::vector<Buffer>& buffers,
+                    Buffer& buffer) {
+  const TableView table{&item, fmt::format("[[buffers]] '{}'", buffer.name)};
+  if (!table.has("addresses")) return;
+  const TomlPosition at = table.find("addresses")->at;
+  if (element_bytes(buffer.type) != 8)
+    reader.report(at, fmt::format("'addresses' in {} needs a dtype of 8 bytes, not {}", table.where,
+                                  element_name(buffer.type)));
+  if (!buffer.control_data || buffer.role == BufferRole::out)
+    reader.report(at, fmt::format("'addresses' in {} needs 'control_data = true' and contents", table.where));
+  const uint64_t elements = buffer.bytes / 8;
+  for (const TomlValue& one : reader.tables(table, "addresses")) {
+    if (reader.failed()) return;
+    const TableView entry{
+        &one, fmt::format("'addresses' of {}, number {}", table.where, buffer.addresses.size() + 1)};
+    reader.check_keys(entry, {"element", "buffer", "offset"});
+    BufferAddress address;
+    address.element =
+        static_cast<uint64_t>(reader.number(entry, "element", {0, static_cast<int64_t>(elements) - 1}));
+    address.buffer = index_of(reader, entry, "buffer", buffers, "buffers");
+    if (reader.failed()) return;
+    const int64_t most = static_cast<int64_t>(buffers[address.buffer].bytes);
+    address.offset = static_cast<uint64_t>(reader.number_or(entry, "offset", {0, most}, 0));
+    buffer.addresses.push_back(address);
+  }
+}
+
 void check_map_shape(FieldReader& reader, const TableView& table, const TensorMap& map) {
   const size_t rank = map.dims.size();
   const auto need = [&](std::string_view key, size_t count, size_t needed) {
@@ -135,24 +164,30 @@ void check_map_shape(FieldReader& reader, const TableView& table, const TensorMa
   if (table.has("element_strides")) need("element_strides", map.element_strides.size(), rank);
 }
 
+constexpr std::string_view kScalarTypes[] = {"u8",  "s8",  "u16", "s16", "u32",
+                                             "s32", "u64", "s64", "f32", "f64"};
+
 ScalarParameter read_scalar(FieldReader& reader, const TableView& table, std::string_view type) {
-  constexpr int64_t two32 = int64_t{1} << 32;
-  ScalarParameter scalar{std::string(type), 0, type == "u64" || type == "s64" ? 8u : 4u};
-  if (type == "u32") {
-    scalar.bits = static_cast<uint64_t>(reader.number(table, type, {0, two32 - 1}));
-  } else if (type == "s32") {
-    scalar.bits = static_cast<uint32_t>(reader.number(table, type, {-two32 / 2, two32 / 2 - 1}));
-  } else if (type == "u64") {
-    scalar.bits = static_cast<uint64_t>(reader.number(table, type, {0, kLargest}));
-  } else if (type == "s64") {
-    scalar.bits =
-        static_cast<uint64_t>(reader.number(table, type, {std::numeric_limits<int64_t>::min(), kLargest}));
+  uint32_t bits = 0;
+  for (const char c : type.substr(1)) bits = bits * 10 + static_cast<uint32_t>(c - '0');
+  ScalarParameter scalar{std::string(type), 0, bits / 8};
+  if (type[0] == 'u') {
+    const int64_t most = bits == 64 ? kLargest : (int64_t{1} << bits) - 1;
+    scalar.bits = static_cast<uint64_t>(reader.number(table, type, {0, most}));
+  } else if (type[0] == 's') {
+    const int64_t most = bits == 64 ? kLargest : (int64_t{1} << (bits - 1)) - 1;
+    const uint64_t kept = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    scalar.bits = static_cast<uint64_t>(reader.number(table, type, {-most - 1, most})) & kept;
   } else {
     const TomlValue& value = *table.find(type);
     const double number =
         value.kind == TomlValue::Kind::real
             ? value.real
             : static_cast<double>(reader.number(table, type, {-(int64_t{1} << 53), int64_t{1} << 53}));
+    if (type == "f64") {
+      scalar.bits = std::bit_cast<uint64_t>(number);
+      return scalar;
+    }
     // A finite number that f32 cannot hold has no value here; inf and nan are taken as written.
     if (std::isfinite(number) && std::fabs(number) > static_cast<double>(std::numeric_limits<float>::max())) {
       reader.report(value.at, fmt::format("'f32' in {} is {}, beyond the range of f32", table.where, number));
@@ -175,8 +210,9 @@ void read_buffers(FieldReader& reader, const TableView& root, std::optional<Fami
     Buffer buffer;
     buffer.name = reader.name(table, "name");
     table.where = fmt::format("[[buffers]] '{}'", buffer.name);
-    reader.check_keys(table, {"name", "dtype", "shape", "row_pitch", "role", "fill", "values", "fixed_fill",
-                              "seed", "stream", "batch_axis", "control_data", "previous_kernel"});
+    reader.check_keys(table,
+                      {"name", "dtype", "shape", "row_pitch", "role", "fill", "values", "fixed_fill", "seed",
+                       "stream", "batch_axis", "control_data", "previous_kernel", "addresses"});
     refuse_duplicate(reader, table, launch.buffers, buffer.name);
     reader.text(table, "dtype");
     buffer.type = static_cast<ElementType>(reader.choice_or(table, "dtype", kTypeNames, 0));
@@ -194,6 +230,9 @@ void read_buffers(FieldReader& reader, const TableView& root, std::optional<Fami
       reader.report(item.at, "the buffers up to here are larger than 64 GiB, the most that is possible");
     launch.buffers.push_back(std::move(buffer));
   }
+  // A table may point to buffers that stand after it.
+  for (size_t i = 0; i < launch.buffers.size() && !reader.failed(); ++i)
+    read_addresses(reader, tables[i], launch.buffers, launch.buffers[i]);
 }
 
 void read_tensor_maps(FieldReader& reader, const TableView& root, Launch& launch) {
@@ -238,13 +277,15 @@ void read_tensor_maps(FieldReader& reader, const TableView& root, Launch& launch
 }
 
 void read_parameters(FieldReader& reader, const TableView& root, Launch& launch) {
-  constexpr std::string_view kinds[] = {"tensor_map", "buffer", "u32", "s32", "u64", "s64", "f32"};
+  std::vector<std::string_view> kinds = {"tensor_map", "buffer"};
+  kinds.insert(kinds.end(), std::begin(kScalarTypes), std::end(kScalarTypes));
   const std::span<const TomlValue> tables = reader.tables(root, "params");
   refuse_too_many(reader, tables, "parameters", kMostParameters);
   for (const TomlValue& item : tables) {
     if (reader.failed()) return;
     const TableView table{&item, fmt::format("[[params]] number {}", launch.params.size() + 1)};
-    reader.check_keys(table, {"tensor_map", "buffer", "offset", "u32", "s32", "u64", "s64", "f32"});
+    reader.check_keys(table, {"tensor_map", "buffer", "offset", "u8", "s8", "u16", "s16", "u32", "s32", "u64",
+                              "s64", "f32", "f64"});
     std::string_view kind;
     size_t count = 0;
     for (const std::string_view candidate : kinds) {
@@ -253,11 +294,8 @@ void read_parameters(FieldReader& reader, const TableView& root, Launch& launch)
       ++count;
     }
     if (count != 1)
-      reader.report(
-          item.at,
-          fmt::format(
-              "{} has {} values; exactly one of tensor_map, buffer, u32, s32, u64, s64, f32 was expected",
-              table.where, count));
+      reader.report(item.at, fmt::format("{} has {} values; exactly one of {} was expected", table.where,
+                                         count, fmt::join(kinds, ", ")));
     if (kind != "buffer" && table.has("offset"))
       reader.report(table.find("offset")->at,
                     fmt::format("'offset' in {} goes with 'buffer' only", table.where));

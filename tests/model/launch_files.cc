@@ -397,3 +397,46 @@ TEST_CASE("a launch file with random damage is read or refused, never a crash") 
 }
 
 }  // namespace turnstile
+
+TEST_CASE("scalars of every width keep their bits") {
+  const auto bits = [](const std::string& line) {
+    const Launch launch = read(with("u32 = \"M\"", line));
+    return std::get<ScalarParameter>(launch.params[2]);
+  };
+  CHECK(bits("u8 = 255").bits == 0xFF);
+  CHECK(bits("u8 = 255").bytes == 1);
+  CHECK(bits("s8 = -2").bits == 0xFE);
+  CHECK(bits("s16 = -2").bits == 0xFFFE);
+  CHECK(bits("u16 = 40000").bytes == 2);
+  CHECK(bits("s32 = -2").bits == 0xFFFFFFFE);
+  CHECK(bits("s64 = -2").bits == 0xFFFFFFFFFFFFFFFE);
+  CHECK(bits("f64 = 0.5").bits == 0x3FE0000000000000);
+  CHECK(bits("f64 = 1").bits == 0x3FF0000000000000);
+  CHECK(bits("f64 = 0.5").bytes == 8);
+  CHECK(mentions(error(with("u32 = \"M\"", "u8 = 256")), "it must be 0 to 255"));
+  CHECK(mentions(error(with("u32 = \"M\"", "s16 = 32768")), "it must be -32768 to 32767"));
+  CHECK(mentions(error(with("u32 = \"M\"", "f16 = 1")), "unknown key 'f16' in [[params]] number 3"));
+}
+
+TEST_CASE("a table of pointers names buffers, also those behind it") {
+  const std::string table =
+      "[[buffers]]\nname = \"table\"\ndtype = \"s64\"\nshape = [2]\nrole = \"in\"\nfill = \"zeros\"\n"
+      "control_data = true\naddresses = [{ element = 1, buffer = \"C\", offset = 64 }]\n";
+  const auto with_table = [&](const std::string& from, const std::string& to) {
+    std::string text = table;
+    if (!from.empty()) text.replace(text.find(from), from.size(), to);
+    return with("[[buffers]]\nname = \"A\"", text + "[[buffers]]\nname = \"A\"");
+  };
+  const Launch launch = read(with_table("", ""));
+  REQUIRE(launch.buffers[0].addresses.size() == 1);
+  const BufferAddress& address = launch.buffers[0].addresses[0];
+  CHECK(address.element == 1);
+  CHECK(launch.buffers[address.buffer].name == "C");
+  CHECK(address.offset == 64);
+  CHECK(mentions(error(with_table("element = 1", "element = 2")), "it must be 0 to 1"));
+  CHECK(mentions(error(with_table("\"C\"", "\"D\"")), "is \"D\", which is not one of the buffers"));
+  CHECK(mentions(error(with_table("s64", "s32")), "needs a dtype of 8 bytes, not s32"));
+  CHECK(mentions(error(with_table("control_data = true\n", "")), "needs 'control_data = true' and contents"));
+  CHECK(mentions(error(with_table("offset = 64", "offset = 1000000000")), "it must be 0 to "));
+  CHECK(mentions(error(with_table("offset", "ofset")), "unknown key 'ofset'"));
+}

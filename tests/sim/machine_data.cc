@@ -207,3 +207,35 @@ TEST_CASE("stores of a warp are one access with the bytes of all lanes") {
     CHECK(t.ranges[f.first_range].end == 128);
   }
 }
+
+TEST_CASE("a table of pointers leads to the places that the launch file names") {
+  Setup s;
+  s.threads = 1;
+  s.parameters = ", .param .u64 table, .param .u64 other";
+  s.launch_text =
+      "[[buffers]]\nname = \"table\"\ndtype = \"s64\"\nshape = [2]\nrole = \"in\"\nfill = \"zeros\"\n"
+      "control_data = true\naddresses = [{ element = 1, buffer = \"other\", offset = 8 }]\n"
+      "[[buffers]]\nname = \"other\"\ndtype = \"u32\"\nshape = [4]\nrole = \"in\"\nfill = \"iota\"\n"
+      "[[params]]\nbuffer = \"table\"\n[[params]]\nbuffer = \"other\"\n";
+  s.body = R"(
+    ld.param.u64 %rd2, [table];
+    ld.param.u64 %rd3, [other];
+    ld.global.u64 %rd4, [%rd2+8];
+    ld.global.u64 %rd5, [%rd2];
+    sub.s64 %rd6, %rd4, %rd3;
+    cvt.u32.u64 %r1, %rd6;
+    ld.global.u32 %r2, [%rd4];
+    cvt.u32.u64 %r3, %rd5;
+    st.global.u32 [%rd0], %r1;
+    st.global.u32 [%rd0+4], %r2;
+    st.global.u32 [%rd0+8], %r3;
+    ret;)";
+  const Ran bits = run(s);
+  INFO(bits.problem());
+  REQUIRE(bits.finished());
+  CHECK(bits.words(3) == std::vector<uint32_t>{8, 2, 0});
+  s.domain = sim::Domain::control;  // the checker follows the address too
+  const Ran control = run(s);
+  INFO(control.problem());
+  CHECK(control.finished());
+}
