@@ -396,8 +396,6 @@ TEST_CASE("a launch file with random damage is read or refused, never a crash") 
   }
 }
 
-}  // namespace turnstile
-
 TEST_CASE("scalars of every width keep their bits") {
   const auto bits = [](const std::string& line) {
     const Launch launch = read(with("u32 = \"M\"", line));
@@ -440,3 +438,5 @@ TEST_CASE("a table of pointers names buffers, also those behind it") {
   CHECK(mentions(error(with_table("offset = 64", "offset = 1000000000")), "it must be 0 to "));
   CHECK(mentions(error(with_table("offset", "ofset")), "unknown key 'ofset'"));
 }
+
+}  // namespace turnstile

@@ -77,6 +77,12 @@ class Use(unittest.TestCase):
     tt.store %y, %n : !tt.ptr<f32>
     tt.store %1, %n : !tt.ptr<f32>"""))  # fmt: skip
 
+    def test_what_is_not_known_may_write(self):
+        self.assertEqual(use(TWO, """
+    %0 = tt.elementwise_inline_asm "red.global.add.u32 [$1], 1;" {packed_element = 1 : i32} %x : !tt.ptr<f32> -> i32
+    tt.store %y, %n : !tt.ptr<f32>"""), (["x"], ["x", "y"]))  # fmt: skip
+        self.assertEqual(use(TWO, "    foo.bar %x : !tt.ptr<f32>\n    tt.store %y, %n : !tt.ptr<f32>"), (["x"], ["x", "y"]))
+
     def test_what_is_no_ir(self):
         self.assertIsNone(argument_use(""))
         self.assertIsNone(argument_use("hello"))

@@ -46,7 +46,8 @@ def kernel_facts(compiled, target):
     kernel = Kernel(entry, code, asm.get("ttir", "") or asm.get("glir", ""), asm.get("ttgir", ""),
                     dict(source.signature), metadata, getattr(metadata, "tensordesc_meta", None))  # fmt: skip
     if target.backend == "cuda":
-        kernel.registers = ptx_facts.registers_per_thread(asm.get("cubin", b""), entry)
+        registers = ptx_facts.registers_per_thread(asm.get("cubin", b""), entry)
+        kernel.registers = None if registers is None else -(-registers // 8) * 8  # a warp is given 256 at a time
         found = re.search(r"^\.target\s+([\w, ]+)", code, re.M)
         kernel.ptx_target = found[1] if found else ""
     function = getattr(source, "fn", None)

@@ -164,6 +164,17 @@ class Recorder:
         self.write_index()
         return entry
 
+    def forget(self, values):
+        """A launch that was not understood may have written everything that it was given."""
+        for value in values:
+            if isinstance(value, (tuple, list)):
+                self.forget(value)
+                continue
+            try:
+                self._world.kernel_wrote([self._world.view_of(getattr(value, "base", value)).allocation])
+            except (CaptureError, AttributeError):
+                pass  # no tensor
+
     def write_index(self):
         document = {"turnstile_capture": 1, "triton": self._dialect.name, "target": self._target.text,
                     "launches": self.launches, "problems": self.problems}  # fmt: skip

@@ -16,6 +16,7 @@ HEADER = re.compile(r"tt\.func public @[\w$.\"]+\((.*?)\)(?: attributes| \{|\s*-
 POINTER = re.compile(r"!tt\.ptr|tensordesc|!ttng\.tensormap")
 STORE = re.compile(r"\b\w+\.[\w.]*(?:store|atomic|local_to_global|descriptor_reduce|descriptor_scatter|tma_reduce|tma_scatter)[\w.]*")
 ON_CHIP = re.compile(r"local_store|tmem_store|shmem_store|store_wait|local_atomic")
+LOADS = re.compile(r"load|gather|global_to_local|prefetch")
 READS_TOO = re.compile(r"atomic|reduce")
 PASSES_ON = re.compile(r"\b(?:tt\.(?:splat|addptr|broadcast|expand_dims|bitcast|trans|reshape|join|cat|make_tensor_descriptor|"
                        r"ptr_to_int|int_to_ptr|reinterpret_tensor_descriptor)|ttg\.(?:convert_layout|warp_specialize\w*)|"
@@ -109,7 +110,12 @@ class _Follow:
                 for name in regions[-1]:
                     self._add(name, sources)
         else:
+            loads = LOADS.search(code)
+            if not POINTER.search(code):  # values of equal names: each partition counts anew
+                sources = set()
             self.use.read |= sources
-            if made and not re.search(r"load|gather|global_to_local|prefetch", code):
+            if "inline_asm" in code or "extern" in code or not (made or loads or "tensormap" in code):
+                self.use.written |= sources  # whatever it does with the pointer
+            if made and not loads:
                 for name in made:
                     self._add(name, sources)
