@@ -247,8 +247,19 @@ def cell(text):
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+PREFACE = """# Meta's TLX kernels
+
+What `turnstile check` says of the kernels that the fbtriton 3.7.4 wheel ships: its correctness suite for Hopper and Blackwell, GDPA, grouped GEMM, cross attention, multi-CTA layer norm, IKBO,
+persistent Hopper GEMMs and the 2-CTA addmm. `./run tlx` makes this table (`tests/tlx/suite.py table --work build/tlx --doc > docs/tlx-suite.md`): it runs Meta's programs under [turnstile-capture](capture.md), without a GPU,
+and checks the smallest launch of each distinct PTX (in brackets: how many launches share it). GDPA is refused by the wheel's own compiler as it stands; a private copy with one text replaced (`REPAIRS` in `suite.py`) is taken.
+Nothing from the wheel is in this repository. Times are of the machine that ran it, one check after the other.
+"""
+
+
 def table(arguments):
     results = load_results(arguments.work)
+    if arguments.doc:
+        print(PREFACE)
     rows = rows_of(arguments)
     counts = {}
     out = ["| kernel | target | launch (of the same PTX) | grid / cluster / threads | agents | events | verdict | detail | s | MiB |",
@@ -277,6 +288,8 @@ def main():
         one.add_argument("programs", nargs="*", help=", ".join(PROGRAMS), metavar="PROGRAM")
         if verb != "capture":
             one.add_argument("--all", action="store_true", help="every launch, not the smallest of each PTX")
+        if verb == "table":
+            one.add_argument("--doc", action="store_true", help="with the text of docs/tlx-suite.md around it")
         if verb == "capture":
             one.add_argument("--python", required=True)
             one.add_argument("--timeout", type=int, default=1200)

@@ -173,6 +173,23 @@ def load_function(text):
     return function
 
 
+def descriptor(function, tensor, kind, block):
+    """A tensor descriptor of the host; Gluon's has a layout, of which the widest swizzle that fits is taken."""
+    shape, strides = list(tensor.shape), list(tensor.strides)
+    if type(function).__name__ == "GluonJITFunction":
+        import triton.experimental.gluon.language as gl
+        from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+        types = {"fp32": gl.float32, "fp16": gl.float16, "bf16": gl.bfloat16, "fp8e4nv": gl.float8e4nv, "fp8e5": gl.float8e5,
+                 "i8": gl.int8, "u8": gl.uint8, "i16": gl.int16, "i32": gl.int32}  # fmt: skip
+        if kind not in types:
+            raise CaptureError(f"--signature: Gluon descriptors are of {', '.join(types)}, not {kind}")
+        return TensorDescriptor(tensor, shape, strides, block, gl.NVMMASharedLayout.get_default_for(block, types[kind]))
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor(tensor, shape, strides, block)
+
+
 def run(arguments, target, triton, dialect, problems):
     world = PlainMemory()
     recorder = problems.recorder = Recorder(arguments.out, target, dialect, world)
@@ -187,12 +204,9 @@ def run(arguments, target, triton, dialect, problems):
         if argument.kind.startswith("*"):
             values[argument.name] = world.tensor(argument.kind[1:], argument.shape)
         elif argument.kind.startswith("tensordesc"):
-            from triton.tools.tensor_descriptor import TensorDescriptor
-
             kind, block = re.fullmatch(r"tensordesc<(\w+)\[([\d,]+)\]>", argument.kind).groups()
-            tensor = world.tensor(kind, argument.shape)
-            values[argument.name] = TensorDescriptor(tensor, list(tensor.shape), list(tensor.strides),
-                                                     [int(n) for n in block.split(",") if n])  # fmt: skip
+            values[argument.name] = descriptor(function, world.tensor(kind, argument.shape), kind,
+                                               [int(n) for n in block.split(",") if n])  # fmt: skip
         else:
             values[argument.name] = argument.value
     values.update(parse_pairs(arguments.constexpr, "--constexpr"))
