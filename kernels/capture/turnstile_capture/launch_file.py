@@ -95,6 +95,9 @@ def launch_text(launch):
         out.append(f"{key} = {text}\n")
         if offset:
             out.append(f"offset = {offset}\n")
+    if launch.roles:
+        out.append("\n[roles]\n")
+        out += [f"{quoted(name)} = {numbers(warps)}\n" for name, warps in launch.roles.items() if warps]
     for case in launch.cases:
         out.append(f"\n[[cases]]\nname = {quoted(case)}\n")
     return "".join(out)

@@ -11,7 +11,7 @@ import os
 import shutil
 from dataclasses import dataclass, field
 
-from turnstile_capture import CaptureError, arguments, launch_file, memory, npy, ptx_facts, written
+from turnstile_capture import CaptureError, arguments, launch_file, memory, npy, ptx_facts, roles, written
 
 MOST_VALUES = 64 << 20  # bytes of an integer tensor that are kept
 MOST_RECORDED = 1 << 30  # bytes of a buffer whose contents become part of a golden record
@@ -33,6 +33,7 @@ class Launch:
     maps: list = field(default_factory=list)  # (name, Buffer, offset, arguments.Map)
     params: list = field(default_factory=list)  # (note, key, value, offset)
     values_files: dict = field(default_factory=dict)  # buffer -> .npy
+    roles: dict = field(default_factory=dict)  # name -> warps
     remarks: list = field(default_factory=list)
     cases: list = field(default_factory=list)
 
@@ -200,6 +201,8 @@ class Recorder:
         launch = Launch(f"{arguments.plain_name(kernel.entry, 80)}.{self._target.kernel_suffix}", kernel.entry, grid,
                         [int(metadata.num_warps) * self._target.warp_size, 1, 1], cluster, int(metadata.shared),
                         kernel.registers or 0)  # fmt: skip
+        if self._target.backend == "cuda":
+            launch.roles = roles.warp_roles(kernel.ttgir, kernel.code, int(metadata.num_warps))
         pdl = bool(getattr(metadata, "launch_pdl", False))
         use = written.argument_use(kernel.ttgir or kernel.ttir)
         table = BufferTable(self._world, use, self._previous if pdl else set())
