@@ -351,6 +351,14 @@ void explain_contested(const Story& story, const Conflict& c, const std::string&
         "contested: PTX orders only pipelined pairs; hardware executes the operations of one thread in "
         "order");
     d.help = "tcgen05.commit and a wait between the two";
+  } else if (c.kind == Conflict::Kind::same_values) {
+    d.finding_class = FindingClass::race;
+    d.rule = "M4";
+    d.severity = Severity::lint;
+    d.message = "the same values are written to " + bytes + " several times, in no order";
+    d.facts.push_back(
+        "by the letter a race; whatever the order, memory holds the values that this run wrote");
+    d.help = "nothing, if the values are meant to be equal; else one writer, or a barrier between them";
   } else {
     d.rule = "PX5";
     d.severity = story.options.policies.async_across_ctas;

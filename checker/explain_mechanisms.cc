@@ -64,8 +64,13 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
   } else if (m.kind == MisuseKind::unfenced_init) {
     d.rule = "MB11";
     d.finding_class = FindingClass::proxy_fence;
+    d.severity = story.options.policies.init_fence;
     d.message =
         who + " uses " + barrier + " of another CTA, whose initialisation no fence.mbarrier_init publishes";
+    d.facts.push_back(
+        "contested: a cluster barrier with .release and .acquire orders the initialisation too (M7, C3), and "
+        "ptxas "
+        "makes a full fence of it; the documented way is the fence");
     d.sides.push_back(story.at(m.other, story.who(m.other) + " initialises it here"));
     d.help = "fence.mbarrier_init.release.cluster after the mbarrier.init, before the cluster barrier";
   } else {

@@ -21,10 +21,12 @@ class Overlaps {
   /// Not empty: the accesses cannot be compared, and why.
   const std::string& defect() const { return defect_; }
 
-  /// Two accesses, at least one a write, not both atomic, with common bytes.
+  /// Two accesses, at least one a write, not both atomic, with common bytes, that do not leave the same
+  /// values.
   bool conflict(const Event& a, const Event& b) const {
     if (!((a.flags | b.flags) & Event::write)) return false;
     if (a.flags & b.flags & Event::atomic) return false;
+    if (leave_the_same(a, b)) return false;
     return meet(a.footprint, b.footprint);
   }
   bool meet(uint32_t a, uint32_t b) const {

@@ -13,12 +13,15 @@ constexpr PolicyName kPolicies[] = {
     {"read_fence", "error, lint", "generic read, then asynchronous write, without a proxy fence (PX2)"},
     {"tensor_fence", "lint, error", "a thread sync without tcgen05.fence beside it (TC23)"},
     {"async_across_ctas", "lint, error", "asynchronous accesses of two CTAs, ordered by barriers (PX5, Q3)"},
+    {"init_fence", "lint, error",
+     "a barrier of another CTA initialised without fence.mbarrier_init, ordered by a cluster barrier (MB11)"},
     {"exit_in_flight", "lint, error", "a bulk store that still reads when its thread ends (BK6, Q8)"},
 };
 
 Severity& severity_of(Policies& policies, std::string_view name) {
   if (name == "read_fence") return policies.read_fence;
   if (name == "tensor_fence") return policies.tensor_fence;
+  if (name == "init_fence") return policies.init_fence;
   return name == "exit_in_flight" ? policies.exit_in_flight : policies.async_across_ctas;
 }
 
@@ -29,7 +32,7 @@ std::span<const PolicyName> policy_names() { return kPolicies; }
 Policies strict_policies() {
   Policies p;
   p.remote_scope = Policies::Scope::strict;
-  p.read_fence = p.tensor_fence = p.async_across_ctas = p.exit_in_flight = Severity::error;
+  p.read_fence = p.tensor_fence = p.async_across_ctas = p.init_fence = p.exit_in_flight = Severity::error;
   return p;
 }
 

@@ -93,16 +93,28 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
       unread_event = region.write.event;
     }
     const Access& last = region.write;
-    bool ordered = true;
+    if (current.kind == Kind::write && last.epoch.value != 0 &&
+        leave_the_same(run_.trace.events[last.event], run_.trace.events[current.event])) {
+      write_again(r, current, order);
+      continue;
+    }
+    bool ordered = true, found = true;
     if (last.epoch.value != 0 && (!known(last, order) || order.careful)) {
+      const auto any_of_frontier = [&](auto tells) {
+        return !known(last, order) && std::any_of(region.frontier.begin(), region.frontier.end(), tells);
+      };
+      // A read after one of several writes of the same bytes finds them.
+      const bool by_another = current.kind == Kind::read && any_of_frontier([&](const Access& a) {
+                                return a.kind == Kind::write && known(a, order);
+                              });
       // Write, read, write: who knows that the read is over, and that it came after the first write, comes
       // after the first write too, although the completion of the reader told nothing else (E5): the way of
       // every stage that tcgen05.commit releases.
-      const bool by_reader =
-          current.kind == Kind::write && !known(last, order) &&
-          std::any_of(region.frontier.begin(), region.frontier.end(),
-                      [&](const Access& a) { return a.ordered && reader_tells(a, last, order); });
-      ordered = by_reader || check(r, last, current, order);
+      const bool by_reader = current.kind == Kind::write && any_of_frontier([&](const Access& a) {
+                               return a.ordered && reader_tells(a, last, order);
+                             });
+      ordered = !by_another && (by_reader || check(r, last, current, order));
+      found = ordered || by_another;
     }
     if (tagged && current.kind == Kind::read) check_tag(r, current, order);
     if (current.kind == Kind::write) {
@@ -120,12 +132,14 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
       if (same->epoch.lane == current.epoch.lane && alike(*same)) break;
     }
     if (same == region.frontier.end()) {
-      region.frontier.push_back(current);
-      region.frontier.back().ordered = ordered;
+      same = region.frontier.insert(same, current);
+      same->ordered = ordered;
+      same->found = found;
       continue;
     }
     *same = current;
     same->ordered = ordered;
+    same->found = found;
     for (++same; same != region.frontier.end(); ++same)
       if (needs_check(*same, current)) check(r, *same, current, order);
   }
@@ -139,6 +153,21 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
     run_.seen.overwrites.push_back({unread_event, current.event, 1});
   else
     ++run_.seen.overwrites[at->second].occurrences;
+}
+
+void Races::write_again(uint32_t r, const Access& current, const Order& order) {
+  Region& region = state_[r];
+  const auto is_over = [&](const Access& a) { return known(a, order); };
+  region.frontier.push_back(region.write);
+  std::erase_if(region.frontier, is_over);
+  for (Access& a : region.frontier) {
+    if (a.kind == Kind::write)
+      conflict(Conflict::Kind::same_values, r, a, current);
+    else if (a.kind != Kind::read || !a.found)  // a read after a write of these bytes found them
+      check(r, a, current, order);
+    a.ordered = false;
+  }
+  region.write = current;
 }
 
 bool Races::known(const Access& prior, const Order& order) {

@@ -40,12 +40,14 @@ class Races {
     Kind kind = Kind::read;
     Proxy proxy = Proxy::generic;
     bool ordered = true;  ///< a read or atomic: after the write before it
+    bool found = true;    ///< a read: after that write, or after another that left the same bytes
     uint8_t element = 0;  ///< of an atomic: bytes of each element; 0: not known
   };
   struct Region {
     Access write;
     std::vector<Access>
-        frontier;  ///< since the last write: reads, and atomics; one entry for each lane and kind
+        frontier;  ///< since the last write: reads, and atomics; one entry for each lane and kind. Earlier
+                   ///< writes too that left the same bytes as `write`, in no order with it
   };
   /// Which clock must hold an earlier generic, or an earlier async, access.
   struct Order {
@@ -60,12 +62,16 @@ class Races {
   };
 
   void access(uint32_t footprint, const Access& current, const Order& order);
+  /// `current` leaves the bytes that are there already (leave_the_same), whoever else may still be writing
+  /// them.
+  void write_again(uint32_t region, const Access& current, const Order& order);
   /// False: they are not ordered, and it was noted.
   bool check(uint32_t region, const Access& prior, const Access& current, const Order& order);
   static bool known(const Access& prior, const Order& order);
   static bool reader_tells(const Access& reader, const Access& write, const Order& order);
   static bool happened_before(const Access& prior, const Order& order);
   static bool needs_check(const Access& prior, const Access& current) {
+    if (prior.kind == Kind::write) return current.kind != Kind::read;  // the last write stands for it
     return prior.kind != current.kind || prior.element != current.element || prior.proxy != current.proxy;
   }
   static bool morally_strong(const Event& a, const Access& prior, const Event& b, const Access& current);

@@ -4,13 +4,15 @@
 #include <map>
 #include <vector>
 
+#include "checker/register_grants.h"
 #include "checker/run_state.h"
 
 namespace turnstile::checker {
 
 /// The register pool of setmaxnreg (semantics.md section 8). Grants compete, so one run stands for all only
-/// if every order of grants can be satisfied (K7): the largest requests together fit (RG8), and no warp gives
-/// its registers back only after another got some (RG7).
+/// if every order of grants can be satisfied (K7): the largest requests together fit (RG8) and no warp gives
+/// its registers back only after another got some (RG7), or no set of requests can wait for ever
+/// (register_grants.h).
 class Registers {
  public:
   explicit Registers(RunState& run);
@@ -22,12 +24,14 @@ class Registers {
  private:
   void request(AgentId agent, uint32_t count);
   void turn(const Event& e);
+  void note(const Event& e);
 
   RunState& run_;
   std::map<uint16_t, std::vector<uint32_t>> wanted_;  ///< by CTA and warp, largest request; 0: none
   std::map<uint32_t, std::vector<std::vector<Epoch>>>
       turns_;  ///< by CTA and warp group: of each warp in turn
   std::vector<Epoch> grants_;
+  std::vector<RegisterRequest> requests_;
   bool late_release_ = false;
 };
 

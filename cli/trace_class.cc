@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace turnstile::cli {
@@ -126,12 +127,24 @@ void add_footprints(Hash& hash, const Trace& trace) {
   }
 }
 
-void add_event(Hash& hash, const Event& e) {
+/// Fingerprints of stored values by their order of appearance: the check asks only which of them are equal.
+class StoredValues {
+ public:
+  uint64_t number(const Event& e) {
+    if (e.kind != EventKind::access || e.bytes == 0) return e.bytes;
+    return numbers_.try_emplace(e.bytes, numbers_.size() + 1).first->second;
+  }
+
+ private:
+  std::unordered_map<uint64_t, uint64_t> numbers_;
+};
+
+void add_event(Hash& hash, const Event& e, StoredValues& stored) {
   hash.add(static_cast<uint64_t>(e.kind) | uint64_t{e.flags} << 8 | uint64_t{e.agent.v} << 16 |
            uint64_t{e.place} << 32);
   hash.add(uint64_t{e.object} | uint64_t{e.count} << 32);
   if (touches_memory(e)) hash.add(e.footprint);
-  hash.add(e.bytes);
+  hash.add(stored.number(e));
   hash.add(e.generation);
   hash.add(static_cast<uint64_t>(e.scope));
 }
@@ -191,7 +204,8 @@ TraceClass trace_class(const Trace& trace) {
     hash.add(size);
   add_tables(hash, trace);
   add_footprints(hash, trace);
-  for (const Event& e : trace.events) add_event(hash, e);
+  StoredValues stored;
+  for (const Event& e : trace.events) add_event(hash, e, stored);
   add_end(hash, trace);
   return hash.value();
 }

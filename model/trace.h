@@ -146,7 +146,8 @@ enum class EventKind : uint8_t {
   fence,  ///< generic memory fence: scope, flags fence_release, fence_acquire, fence_sequential (M7, M8,
           ///< M13); no effect inside one CTA beyond program order
   fence_mbarrier_init,
-  access,        ///< generic proxy: footprint; flags write, atomic (count: bytes of an element, or 0; M5)
+  access,  ///< generic proxy: footprint; flags write, atomic (count: bytes of an element, or 0; M5); bytes
+           ///< = of a write without atomic: fingerprint of the bytes that it leaves; 0: not known
   async_issue,   ///< object = async op; for wgmma one event per strand of each of the four warps, all before
                  ///< its first async_access
   async_access,  ///< object = async op, footprint; flag write. Happens at landing, between issue and
@@ -215,6 +216,15 @@ struct Event {
 
   bool has(Flag flag) const { return (flags & flag) != 0; }
 };
+
+/// Two generic writes that leave the same bytes: in either order memory holds them, so that they are no race
+/// that anybody can see, though M4 has no exception for them.
+inline bool leave_the_same(const Event& a, const Event& b) {
+  constexpr uint8_t kinds = Event::write | Event::atomic;
+  return a.bytes != 0 && a.bytes == b.bytes && a.footprint == b.footprint && a.kind == EventKind::access &&
+         b.kind == EventKind::access && (a.flags & kinds) == Event::write &&
+         (b.flags & kinds) == Event::write;
+}
 
 /// A strand that could not go on when nothing else could move either.
 struct Blocked {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/exec_tensormap.h"
 #include "sim/machine.h"
@@ -152,6 +153,37 @@ Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes,
   return Step::next;
 }
 
+uint64_t fingerprint(const Cta& cta, const Warp& warp, const Decoded& d, const LaneTargets& targets,
+                     LaneMask lanes) {
+  const auto value = [&](unsigned lane, unsigned v) {
+    const uint32_t from = d.src[1 + v];
+    return cta.provenance() ? warp.regs.expression(from, lane, d.bytes)
+                            : hash_number(41, warp.regs.get(from, lane) & width_mask(8u * d.bytes));
+  };
+  std::array<std::pair<uint64_t, unsigned>, warp_size> by_offset;
+  size_t count = 0;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    for (unsigned v = 0; v < d.vector; ++v)
+      if (!cta.provenance() && !warp.regs.known(d.src[1 + v], lane)) return 0;
+    by_offset[count++] = {targets.at[lane].offset, lane};
+  }
+  std::sort(by_offset.begin(), by_offset.begin() + static_cast<std::ptrdiff_t>(count));
+  const uint64_t total = uint64_t{d.bytes} * d.vector;
+  uint64_t sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const auto [offset, lane] = by_offset[i];
+    const bool again = i > 0 && by_offset[i - 1].first == offset;
+    if (i > 0 && !again && by_offset[i - 1].first + total > offset) return 0;
+    for (unsigned v = 0; v < d.vector; ++v) {
+      const Hash128 here = value(lane, v);
+      if (again && !(here == value(by_offset[i - 1].second, v))) return 0;
+      if (!again) sum += combine(hash_number(42, offset + uint64_t{v} * d.bytes), here).hi;
+    }
+  }
+  return sum == 0 ? 1 : sum;
+}
+
 void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, LaneMask lanes,
                    uint8_t flags) {
   if ((targets.visible & lanes) == 0) return;
@@ -163,17 +195,22 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
       // The lanes that go where the first of the rest goes.
       const Target& first = targets.at[static_cast<size_t>(std::countr_zero(rest))];
       ranges.clear();
+      LaneMask together = 0;
       for (LaneMask look = rest; look != 0; look &= look - 1) {
         const int lane = std::countr_zero(look);
         const Target& t = targets.at[static_cast<size_t>(lane)];
         if (t.where != first.where || t.buffer != first.buffer) continue;
         rest &= ~(LaneMask{1} << lane);
+        together |= LaneMask{1} << lane;
         if (!ranges.empty() && ranges.back().end == t.offset)
           ranges.back().end += total;
         else if (ranges.empty() || ranges.back().begin != t.offset || ranges.back().end != t.offset + total)
           ranges.push_back({t.offset, t.offset + total, 0, 1});
       }
       normalise(ranges);
+      const uint64_t stored = (flags & (Event::write | Event::atomic)) == Event::write
+                                  ? fingerprint(cta, warp, d, targets, together)
+                                  : 0;
       if ((flags & Event::write) != 0 && first.where == Target::Where::global &&
           !cta.machine.descriptors.empty())
         for (const ByteRange& r : ranges) forget_maps(cta.machine, first.buffer, r.begin, r.end);
@@ -185,6 +222,7 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
       e.footprint = footprint;
       e.flags = flags;
       e.scope = d.scope;
+      e.bytes = stored;
       if ((flags & Event::atomic) != 0) e.count = d.bytes;
     }
   }

@@ -28,6 +28,11 @@ Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes,
 /// Records what the lanes touch: for each strand one access of each shared memory and one of each buffer.
 void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, LaneMask lanes,
                    uint8_t flags);
+/// What these lanes leave where they store (Event::bytes of an access): equal for two stores of equal values
+/// to the same bytes, whoever of the lanes writes which of them. 0: some value is not known, or lanes of this
+/// one store leave different values in one place.
+uint64_t fingerprint(const Cta& cta, const Warp& warp, const Decoded& d, const LaneTargets& targets,
+                     LaneMask lanes);
 
 void read_target(const Cta& cta, const Warp& warp, const Target& t, unsigned lane, uint64_t bytes,
                  ByteRun& run);

@@ -22,6 +22,8 @@ TEST_CASE("contested rules are set by name, and a wrong name or value is answere
   CHECK(p.tensor_fence == Severity::error);
   CHECK(set_policy(p, "async_across_ctas", "error").empty());
   CHECK(p.async_across_ctas == Severity::error);
+  CHECK(set_policy(p, "init_fence", "error").empty());
+  CHECK(p.init_fence == Severity::error);
   CHECK(set_policy(p, "exit_in_flight", "error").empty());
   CHECK(p.exit_in_flight == Severity::error);
   CHECK(set_policy(p, "read_fence", "error").empty());
@@ -41,6 +43,7 @@ TEST_CASE("the first value of each policy is what holds without a word") {
     if (name.name == "read_fence") CHECK(p.read_fence == defaults.read_fence);
     if (name.name == "tensor_fence") CHECK(p.tensor_fence == defaults.tensor_fence);
     if (name.name == "async_across_ctas") CHECK(p.async_across_ctas == defaults.async_across_ctas);
+    if (name.name == "init_fence") CHECK(p.init_fence == defaults.init_fence);
     if (name.name == "exit_in_flight") CHECK(p.exit_in_flight == defaults.exit_in_flight);
   }
 }
@@ -48,9 +51,9 @@ TEST_CASE("the first value of each policy is what holds without a word") {
 TEST_CASE("strict: every contested rule is an error") {
   const Policies p = strict_policies();
   CHECK(p.remote_scope == Policies::Scope::strict);
-  for (const Severity s : {p.read_fence, p.tensor_fence, p.async_across_ctas, p.exit_in_flight})
+  for (const Severity s : {p.read_fence, p.tensor_fence, p.async_across_ctas, p.init_fence, p.exit_in_flight})
     CHECK(s == Severity::error);
-  CHECK(policy_names().size() == 5);
+  CHECK(policy_names().size() == 6);
 }
 
 TEST_CASE(
