@@ -9,6 +9,7 @@
 #include "model/must.h"
 #include "sim/copy.h"
 #include "sim/machine.h"
+#include "sim/unknown_guard.h"
 
 namespace turnstile::sim {
 
@@ -164,6 +165,10 @@ bool Cta::run_warp(Warp& warp) {
     LaneMask active = next->lanes;
     if (d.guard != Decoded::none) {
       const LaneMask unknown_lanes = active & ~warp.regs.known(d.guard);
+      if (unknown_lanes != 0 && pass_unknown_guard(warp, *next, unknown_lanes)) {
+        moved = true;
+        continue;
+      }
       if (unknown_lanes != 0) {
         unknown(d,
                 fmt::format("the guard of '{}' depends on a value that this launch does not give",
@@ -217,6 +222,33 @@ bool Cta::run_warp(Warp& warp) {
         return true;
     }
   }
+}
+
+bool Cta::pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes) {
+  if (with_data()) return false;
+  const uint32_t from = fragment.pc;
+  const std::optional<uint32_t> meets = meeting_point(program, from);
+  if (!meets) return false;
+  const std::span<const Decoded> between(program.code.begin() + from, program.code.begin() + *meets);
+  const auto in_flight = [&](uint32_t reg) {
+    return reg != Decoded::none && warp.in_flight.of(reg).group != 0;
+  };
+  for (const Decoded& d : between)  // whether a pending wgmma meets them would depend on the guard
+    if (std::any_of(d.src.begin(), d.src.end(), in_flight) ||
+        std::any_of(d.dst.begin(), d.dst.end(), in_flight))
+      return false;
+  for (const Decoded& d : between) {
+    if (d.uses_fragments) note_touched(warp, d);
+    for (uint32_t r : d.dst)
+      if (r != Decoded::none) warp.regs.forget(r, lanes);
+  }
+  if (fragment.lanes == lanes) {
+    fragment.pc = *meets;
+    return true;
+  }
+  fragment.lanes &= ~lanes;
+  warp.fragments.push_back({*meets, lanes, false, {}});
+  return true;
 }
 
 /// A register that a pending wgmma still writes (WG3). PTX of nvcc copies accumulators with mov between a

@@ -262,6 +262,9 @@ class Cta {
   uint32_t last_place() const { return static_cast<uint32_t>(program.code.size() - 1); }
   void land(const Copy& copy);
   bool check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes);
+  /// Lanes of a fragment for which the guard of its instruction is not known go on where that makes no
+  /// difference. False: it does make one.
+  bool pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes);
   static void note_touched(Warp& warp, const Decoded& d);
 
   uint64_t last_barrier_address_ = 0;  // lanes and loops name the same barrier again and again

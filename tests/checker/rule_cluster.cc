@@ -2,6 +2,7 @@
 //
 // Several CTAs in one trace: cluster barrier (C1-C5), remote arrivals (HB1, MB8, MB11), lifetime (D1-D3),
 // multicast (MB30, PX5). Warp w is warp w / 2 of CTA w % 2.
+#include "checker/policies.h"
 #include "tests/checker/expect.h"
 #include "tests/checker/trace_builder.h"
 

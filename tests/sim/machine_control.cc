@@ -158,6 +158,26 @@ TEST_CASE("a branch on data that the launch does not give is unknown, at its ins
   CHECK(r.mnemonic(r.trace().unknowns[0].place) == "bra");
 }
 
+TEST_CASE("a branch around arithmetic alone is harmless: what it leaves is unknown, the rest goes on") {
+  const auto around = [](const std::string& between, const std::string& after) {
+    Setup s;
+    s.domain = sim::Domain::control;
+    s.body = "ld.global.u32 %r2, [%rd1]; setp.eq.u32 %p1, %r2, 0; mov.u32 %r3, 1; mov.u32 %r4, 2;\n" +
+             between + "\nst.global.u32 [%rd1], %r3;\n" + after + "\nDONE: ret;";
+    return run(s);
+  };
+  const std::string diamond =
+      "@%p1 bra ELSE; add.u32 %r3, %r3, 1; bra.uni MEET;\nELSE: mov.u32 %r3, 7;\nMEET:";
+  CHECK(around(diamond, "").problem().empty());
+  CHECK(around("@%p1 mov.u32 %r3, 5;", "").problem().empty());
+  CHECK(around(diamond, "setp.eq.u32 %p2, %r4, 2; @%p2 bra DONE; trap;").problem().empty());  // r4 is known
+  CHECK(contains(around(diamond, "setp.eq.u32 %p2, %r3, 2; @%p2 bra DONE; trap;").problem(),
+                 "the guard of 'bra'"));
+  CHECK(
+      contains(around("@%p1 bra ELSE; st.global.u32 [%rd1], 9;\nELSE:", "").problem(), "the guard of 'bra'"));
+  CHECK(contains(around("AGAIN: add.u32 %r3, %r3, 1; @%p1 bra AGAIN;", "").problem(), "the guard of 'bra'"));
+}
+
 TEST_CASE("a trap is a fault of the kernel") {
   CHECK(run("setp.eq.u32 %p1, %r0, 3; @%p1 trap; ret;").problem() == "PE14: the kernel reaches a trap");
 }

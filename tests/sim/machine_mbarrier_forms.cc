@@ -75,9 +75,9 @@ TEST_CASE("pending_count answers for states of a noComplete form only, and not t
   CHECK(contains(wrong.problem(), "MB22: mbarrier.pending_count"));
   const Ran branch = with_barrier(
       "mbarrier.arrive.noComplete.shared.b64 %rd2, [%r2], 1; mbarrier.pending_count.b64 %r3, %rd2;\n"
-      "setp.eq.u32 %p3, %r3, 1; @%p3 bra X; X: mbarrier.arrive.shared.b64 _, [%r2];",
+      "setp.eq.u32 %p3, %r3, 1; @%p3 ret; mbarrier.arrive.shared.b64 _, [%r2];",
       "2");
-  CHECK(contains(branch.problem(), "?: the guard of 'bra'"));
+  CHECK(contains(branch.problem(), "?: the guard of 'ret'"));
 }
 
 TEST_CASE("MB20: cp.async.mbarrier.arrive raises the count, up to the maximum") {
