@@ -119,6 +119,11 @@ void Races::access(uint32_t footprint, const Access& current, const Order& order
     if (tagged && current.kind == Kind::read) check_tag(r, current, order);
     if (current.kind == Kind::write) {
       for (const Access& a : region.frontier) check(r, a, current, order);
+      region.before.clear();
+      if (leave_the_same(run_.trace.events[current.event], run_.trace.events[current.event])) {
+        region.before.swap(region.frontier);
+        if (last.epoch.value != 0) region.before.push_back(last);
+      }
       region.frontier.clear();
       region.write = current;
       continue;
@@ -167,6 +172,8 @@ void Races::write_again(uint32_t r, const Access& current, const Order& order) {
       check(r, a, current, order);
     a.ordered = false;
   }
+  for (const Access& a : region.before)
+    if (!known(a, order)) check(r, a, current, order);
   region.write = current;
 }
 

@@ -48,6 +48,9 @@ class Races {
     std::vector<Access>
         frontier;  ///< since the last write: reads, and atomics; one entry for each lane and kind. Earlier
                    ///< writes too that left the same bytes as `write`, in no order with it
+    std::vector<Access>
+        before;  ///< if others may leave the same bytes as `write` once more: what came before the
+                 ///< first of these writes, and with which each of them must not compete
   };
   /// Which clock must hold an earlier generic, or an earlier async, access.
   struct Order {

@@ -78,7 +78,7 @@ TEST_CASE(
 // suite, whose loads have no fence; the fence is put behind each.
 TEST_CASE("PX2, PX8: a program that a search clears stays clean if its loads are fenced, and not without") {
   size_t cleared = 0, refused = 0;
-  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+  for (uint64_t seed = 1; seed <= 6000; ++seed) {
     Random random(seed);
     const Orchestration program = lower(random_sketch(random));
     const Trace run = checker::steer(program, {}, {}).trace;
@@ -108,5 +108,5 @@ TEST_CASE("PX2, PX8: a program that a search clears stays clean if its loads are
     refused += overwrites;
   }
   CHECK(cleared > 100);
-  CHECK(refused > 10);
+  CHECK(refused >= 10);
 }
