@@ -226,28 +226,31 @@ bool Cta::run_warp(Warp& warp) {
 
 bool Cta::pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes) {
   if (with_data()) return false;
-  const uint32_t from = fragment.pc;
-  const std::optional<uint32_t> meets = meeting_point(program, from);
-  if (!meets) return false;
-  const std::span<const Decoded> between(program.code.begin() + from, program.code.begin() + *meets);
+  const auto [known, fresh] = meetings_.try_emplace(fragment.pc);
+  if (fresh) known->second = meeting_of_ways(program, fragment.pc);
+  if (!known->second) return false;
+  const Meeting& ways = *known->second;
   const auto in_flight = [&](uint32_t reg) {
     return reg != Decoded::none && warp.in_flight.of(reg).group != 0;
   };
-  for (const Decoded& d : between)  // whether a pending wgmma meets them would depend on the guard
+  for (const uint32_t i : ways.between) {  // whether a pending wgmma meets them would depend on the guard
+    const Decoded& d = program.code[i];
     if (std::any_of(d.src.begin(), d.src.end(), in_flight) ||
         std::any_of(d.dst.begin(), d.dst.end(), in_flight))
       return false;
-  for (const Decoded& d : between) {
+  }
+  for (const uint32_t i : ways.between) {
+    const Decoded& d = program.code[i];
     if (d.uses_fragments) note_touched(warp, d);
     for (uint32_t r : d.dst)
       if (r != Decoded::none) warp.regs.forget(r, lanes);
   }
   if (fragment.lanes == lanes) {
-    fragment.pc = *meets;
+    fragment.pc = ways.at;
     return true;
   }
   fragment.lanes &= ~lanes;
-  warp.fragments.push_back({*meets, lanes, false, {}});
+  warp.fragments.push_back({ways.at, lanes, false, {}});
   return true;
 }
 

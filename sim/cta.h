@@ -5,8 +5,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "model/protocol/cluster_barrier.h"
@@ -22,6 +24,7 @@
 #include "sim/recorder.h"
 #include "sim/register_file.h"
 #include "sim/tensor_state.h"
+#include "sim/unknown_guard.h"
 
 namespace turnstile::sim {
 
@@ -267,6 +270,7 @@ class Cta {
   bool pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes);
   static void note_touched(Warp& warp, const Decoded& d);
 
+  std::unordered_map<uint32_t, std::optional<Meeting>> meetings_;  ///< by instruction, as far as asked for
   uint64_t last_barrier_address_ = 0;  // lanes and loops name the same barrier again and again
   BarrierObject* last_barrier_ = nullptr;
 };

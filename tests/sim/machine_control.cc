@@ -170,6 +170,10 @@ TEST_CASE("a branch around arithmetic alone is harmless: what it leaves is unkno
       "@%p1 bra ELSE; add.u32 %r3, %r3, 1; bra.uni MEET;\nELSE: mov.u32 %r3, 7;\nMEET:";
   CHECK(around(diamond, "").problem().empty());
   CHECK(around("@%p1 mov.u32 %r3, 5;", "").problem().empty());
+  const std::string backwards =
+      "bra.uni OVER;\nMEET: mov.u32 %r4, 2; bra.uni ON;\nOVER: @%p1 bra MEET; mov.u32 %r3, 7;\n"
+      "setp.eq.u32 %p3, %r3, 9; @%p3 bra MEET; add.u32 %r3, %r3, 1; bra.uni MEET;\nON:";
+  CHECK(around(backwards, "setp.eq.u32 %p2, %r4, 2; @%p2 bra DONE; trap;").problem().empty());
   CHECK(around(diamond, "setp.eq.u32 %p2, %r4, 2; @%p2 bra DONE; trap;").problem().empty());  // r4 is known
   CHECK(contains(around(diamond, "setp.eq.u32 %p2, %r3, 2; @%p2 bra DONE; trap;").problem(),
                  "the guard of 'bra'"));
