@@ -287,6 +287,17 @@ Diagnostic tell(const Story& story, const Misuse& m) {
     case MisuseKind::peer_frees_before:
       tell_pool(story, m, d);
       break;
+    case MisuseKind::registers_unmet:
+      d.rule = "RG1";
+      d.finding_class = FindingClass::resource;
+      d.severity = story.options.policies.register_meeting;
+      d.subject = "registers";
+      d.message = story.who(m.event) + " executes setmaxnreg again before the warps of its group have met";
+      d.facts = {
+          "PTX asks for a meeting between two; an H200 serves each warp for itself (probe P17), and Triton "
+          "relies on it"};
+      d.help = "a barrier of the four warps between two setmaxnreg";
+      break;
     case MisuseKind::access_before_wait:
       tell_dependents(story, m, d);
       break;

@@ -140,6 +140,7 @@ struct Misuse {
     peer_not_allocated,    ///< TC10: a paired dealloc; other = the alloc of the peer, or none
     phase_unseen,          ///< S1: object = barrier, amount = phase; other = the event that completed it
     peer_frees_before,     ///< TC9: a paired dealloc behind that of the peer; other = the latter
+    registers_unmet,       ///< RG1: setmaxnreg again before the warps of the group have met
     access_before_wait,    ///< PD5: other = the griddepcontrol.wait
   };
   static constexpr uint32_t no_object = 0xffffffff;

@@ -15,6 +15,7 @@ constexpr PolicyName kPolicies[] = {
     {"async_across_ctas", "lint, error", "asynchronous accesses of two CTAs, ordered by barriers (PX5, Q3)"},
     {"init_fence", "lint, error",
      "a barrier of another CTA initialised without fence.mbarrier_init, ordered by a cluster barrier (MB11)"},
+    {"register_meeting", "lint, error", "setmaxnreg again before the warps of its group have met (RG1)"},
     {"exit_in_flight", "lint, error", "a bulk store that still reads when its thread ends (BK6, Q8)"},
 };
 
@@ -22,6 +23,7 @@ Severity& severity_of(Policies& policies, std::string_view name) {
   if (name == "read_fence") return policies.read_fence;
   if (name == "tensor_fence") return policies.tensor_fence;
   if (name == "init_fence") return policies.init_fence;
+  if (name == "register_meeting") return policies.register_meeting;
   return name == "exit_in_flight" ? policies.exit_in_flight : policies.async_across_ctas;
 }
 
@@ -32,7 +34,8 @@ std::span<const PolicyName> policy_names() { return kPolicies; }
 Policies strict_policies() {
   Policies p;
   p.remote_scope = Policies::Scope::strict;
-  p.read_fence = p.tensor_fence = p.async_across_ctas = p.init_fence = p.exit_in_flight = Severity::error;
+  p.read_fence = p.tensor_fence = p.async_across_ctas = p.init_fence = p.register_meeting = p.exit_in_flight =
+      Severity::error;
   return p;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace turnstile::checker {
 
@@ -43,10 +44,7 @@ void Registers::turn(const Event& e) {
   const bool met = number == 0 || std::all_of(warps.begin(), warps.end(), [&](const std::vector<Epoch>& w) {
                      return w.empty() || (w.size() >= number && knows(causal, w[number - 1]));
                    });
-  if (!met)
-    run_.seen.uncovered.push_back(
-        {"a warp executes setmaxnreg again before the warps of its group have met: that is not defined (RG1)",
-         e.place, false});
+  if (!met && std::exchange(told_unmet_, true) == false) run_.misuse(Misuse::Kind::registers_unmet, run_.now);
   warps[info.warp % 4u].push_back(run_.here(e.agent.v));
 }
 

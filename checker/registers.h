@@ -32,7 +32,7 @@ class Registers {
       turns_;  ///< by CTA and warp group: of each warp in turn
   std::vector<Epoch> grants_;
   std::vector<RegisterRequest> requests_;
-  bool late_release_ = false;
+  bool late_release_ = false, told_unmet_ = false;
 };
 
 /// Registers held and left in one CTA, per thread and warp, when the run ended.

@@ -499,6 +499,13 @@ constexpr Rule kRules[] = {
      "next CTA starts a microsecond later, and 103,809,024 words of 103,809,024 were right (probe P14), so a "
      "store is advice (policy exit_in_flight=error asks for more); a load stays an error.",
      "Wait for all groups and all copies before the thread that issued them ends."},
+    {"RG1", "setmaxnreg that the warps of a group do not execute together", resource, kError,
+     "PTX: all four warps of a warp group execute the same setmaxnreg, and meet before the next. Other "
+     "counts, or "
+     "warps that never come, are errors. A missing meeting is advice (policy register_meeting=error takes "
+     "PTX at its "
+     "word): an H200 serves each warp for itself (probe P17), and kernels of Triton leave it out.",
+     "One setmaxnreg for all four warps, and a barrier of the group between two."},
     {"RG2", "setmaxnreg in the wrong direction", resource, kError,
      "inc to fewer registers than owned, or dec to more, is undefined.",
      "Match the counts with those of the launch."},

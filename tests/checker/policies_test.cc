@@ -43,6 +43,7 @@ TEST_CASE("the first value of each policy is what holds without a word") {
     if (name.name == "read_fence") CHECK(p.read_fence == defaults.read_fence);
     if (name.name == "tensor_fence") CHECK(p.tensor_fence == defaults.tensor_fence);
     if (name.name == "async_across_ctas") CHECK(p.async_across_ctas == defaults.async_across_ctas);
+    if (name.name == "register_meeting") CHECK(p.register_meeting == defaults.register_meeting);
     if (name.name == "init_fence") CHECK(p.init_fence == defaults.init_fence);
     if (name.name == "exit_in_flight") CHECK(p.exit_in_flight == defaults.exit_in_flight);
   }
@@ -51,9 +52,10 @@ TEST_CASE("the first value of each policy is what holds without a word") {
 TEST_CASE("strict: every contested rule is an error") {
   const Policies p = strict_policies();
   CHECK(p.remote_scope == Policies::Scope::strict);
-  for (const Severity s : {p.read_fence, p.tensor_fence, p.async_across_ctas, p.init_fence, p.exit_in_flight})
+  for (const Severity s : {p.read_fence, p.tensor_fence, p.async_across_ctas, p.init_fence,
+                           p.register_meeting, p.exit_in_flight})
     CHECK(s == Severity::error);
-  CHECK(policy_names().size() == 6);
+  CHECK(policy_names().size() == 7);
 }
 
 TEST_CASE(
