@@ -12,7 +12,8 @@ from turnstile_capture.recorder import Recorder
 
 TORCH_NAMES = {"fp32": "float32", "f32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64",
                "i1": "bool", "u1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8",
-               "u16": "uint16", "u32": "uint32", "u64": "uint64", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}  # fmt: skip
+               "u16": "uint16", "u32": "uint32", "u64": "uint64",
+               "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}  # fmt: skip
 FIRST_ADDRESS, GAP = 0x7F40_0000_0000, 1 << 21
 
 
@@ -139,12 +140,18 @@ def parse_signature(text):
         if pointer and pointer[1] in TORCH_NAMES:
             out.append(Argument(name, "*" + pointer[1], tuple(int(n) for n in pointer[2].split(",") if n.strip())))
         elif descriptor and descriptor[2] in TORCH_NAMES:
-            out.append(Argument(name, descriptor[1].replace(" ", ""), tuple(int(n) for n in descriptor[4].split(",") if n.strip())))
+            out.append(
+                Argument(
+                    name, descriptor[1].replace(" ", ""), tuple(int(n) for n in descriptor[4].split(",") if n.strip())
+                )
+            )
         elif scalar and scalar[1] in TORCH_NAMES:
             out.append(Argument(name, scalar[1], value=plain_value(scalar[2])))
         else:
-            raise CaptureError(f"--signature: '{part}': expected name=*TYPE[shape], name=TYPE:value or "
-                               f"name=tensordesc<TYPE[block]>[shape]; types are {', '.join(TORCH_NAMES)}")
+            raise CaptureError(
+                f"--signature: '{part}': expected name=*TYPE[shape], name=TYPE:value or "
+                f"name=tensordesc<TYPE[block]>[shape]; types are {', '.join(TORCH_NAMES)}"
+            )
     return out
 
 
@@ -180,11 +187,13 @@ def descriptor(function, tensor, kind, block):
         import triton.experimental.gluon.language as gl
         from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-        types = {"fp32": gl.float32, "fp16": gl.float16, "bf16": gl.bfloat16, "fp8e4nv": gl.float8e4nv, "fp8e5": gl.float8e5,
-                 "i8": gl.int8, "u8": gl.uint8, "i16": gl.int16, "i32": gl.int32}  # fmt: skip
-        if kind not in types:
-            raise CaptureError(f"--signature: Gluon descriptors are of {', '.join(types)}, not {kind}")
-        return TensorDescriptor(tensor, shape, strides, block, gl.NVMMASharedLayout.get_default_for(block, types[kind]))
+        names = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8e4nv": "float8e4nv", "fp8e5": "float8e5",
+                 "i8": "int8", "u8": "uint8", "i16": "int16", "i32": "int32"}  # fmt: skip
+        if kind not in names:
+            raise CaptureError(f"--signature: Gluon descriptors are of {', '.join(names)}, not {kind}")
+        return TensorDescriptor(
+            tensor, shape, strides, block, gl.NVMMASharedLayout.get_default_for(block, getattr(gl, names[kind]))
+        )
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor(tensor, shape, strides, block)
