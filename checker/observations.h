@@ -176,7 +176,7 @@ inline bool stops_execution(const Fault& fault) {
 inline bool stopped(const Trace& trace) {
   for (const Fault& f : trace.faults)
     if (stops_execution(f)) return true;
-  return !trace.live_pollers.empty();
+  return trace.cut_short || !trace.live_pollers.empty();
 }
 
 struct Observations {

@@ -175,6 +175,7 @@ void add_tables(Hash& hash, const Trace& trace) {
 /// How the execution ended. Messages hold addresses, so that faults fall into classes of their own; that is
 /// fine.
 void add_end(Hash& hash, const Trace& trace) {
+  hash.add(trace.cut_short ? 1 : 0);
   for (const Blocked& b : trace.blocked) {
     hash.add(uint64_t{b.agent.v} | uint64_t{b.place} << 32);
     hash.add(static_cast<uint64_t>(b.on) | uint64_t{b.object} << 32);

@@ -293,6 +293,8 @@ struct Trace {
   std::vector<Event> events;
   std::vector<Blocked> blocked;       ///< empty if every strand exited
   std::vector<AgentId> live_pollers;  ///< strands stopped by the step limit
+  bool cut_short = false;  ///< the execution ended before its strands did, at a fault or an unknown: what is
+                           ///< missing at the end says nothing
   std::vector<Fault> faults;
   std::vector<Unknown> unknowns;
 };

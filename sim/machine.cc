@@ -57,6 +57,7 @@ Trace Machine::run() {
   while (!stopped_ && land_one()) {
   }
   for (auto& cta : ctas) cta->check_register_turns();
+  recorder.trace().cut_short = stopped_;
   flags.finish(recorder);
   unmark_narrow_atomics(recorder.trace());
   return std::move(recorder.trace());
