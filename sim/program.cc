@@ -105,7 +105,13 @@ class Builder {
     if (!i.location) return out;
     // Helpers are inlined: the line that the kernel's author looks for is where the helper was called.
     const ptx::SourceLocation* at = &p_.module.locations[*i.location];
-    for (int depth = 0; at->inlined_at && depth < 64; ++depth) at = &p_.module.locations[*at->inlined_at];
+    for (int depth = 0; at->inlined_at && depth < 64; ++depth) {
+      const ptx::SourceLocation& caller = p_.module.locations[*at->inlined_at];
+      // Triton outlines each role of a kernel and inlines it again, "called" from the `def` of the kernel,
+      // column 1, where no call can stand: the line of the role is the one that its author wrote.
+      if (caller.column == 1 && at->line != 0) break;
+      at = &caller;
+    }
     if (at->file < p_.module.files.size()) out.file = p_.module.files[at->file];
     out.line = at->line;
     out.column = at->column;

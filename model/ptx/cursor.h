@@ -51,6 +51,9 @@ class Cursor {
   void open(std::string what, Position began) { open_.push_back({std::move(what), began.line}); }
   void close() { open_.pop_back(); }
 
+  /// See Lexer.
+  bool in_inline_assembly() const { return lexer_.in_inline_assembly(); }
+
   /// Moves from a `{` to behind its `}`.
   bool skip_block();
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace turnstile::ptx {
@@ -39,8 +40,11 @@ bool Lexer::skip_blanks() {
     } else if (is(c, kBlank)) {
       ++at_;
     } else if (c == '/' && peek(1) == '/') {
-      const std::size_t end = text_.find('\n', at_);
-      at_ = end == std::string_view::npos ? text_.size() : end;
+      const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+      const std::string_view comment = text_.substr(at_, end - at_);
+      if (comment.starts_with("// begin inline asm")) in_inline_assembly_ = true;
+      if (comment.starts_with("// end inline asm")) in_inline_assembly_ = false;
+      at_ = end;
     } else if (c == '/' && peek(1) == '*') {
       const std::size_t end = text_.find("*/", at_ + 2);
       if (end == std::string_view::npos) return false;

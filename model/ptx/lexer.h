@@ -31,7 +31,7 @@ struct Token {
 };
 
 /// Splits PTX text into tokens. Blanks, line ends and both kinds of comments separate tokens and mean nothing
-/// else (PG5-PG7);
+/// else (PG5-PG7), but for the places of instructions (in_inline_assembly);
 /// `.loc`, which ends with its line, is recognised by its fixed shape instead (PG29).
 ///
 /// A `::` between name characters belongs to the name (PG26), so a label colon is never taken for one. A dot
@@ -47,6 +47,11 @@ class Lexer {
   /// comments and braces. False if the text ends first. For debug sections (PS9) and bodies of device
   /// functions.
   bool skip_block();
+
+  /// Between the comments with which NVVM and LLVM enclose inline assembly. LLVM counts lines on inside: a
+  /// `.loc` there names the line of the statement plus the line of its assembly text, which is some other
+  /// statement.
+  bool in_inline_assembly() const { return in_inline_assembly_; }
 
  private:
   bool skip_blanks();  // false: a comment is not closed
@@ -64,6 +69,7 @@ class Lexer {
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
   uint32_t line_ = 1;
+  bool in_inline_assembly_ = false;
 };
 
 /// "'add.s32'", "the end of the file": for messages. Long texts are cut, bytes that are not printable are

@@ -56,6 +56,8 @@ bool Locations::parse_loc(Cursor& cursor) {
   if (module_.locations.size() >= limits::module_locations)
     return cursor.fail(cursor.token().position,
                        fmt::format("more than {} different places", limits::module_locations));
+  const bool inside =
+      cursor.in_inline_assembly();  // now: the token behind this `.loc` may lie inside already
   Place place{};
   if (!parse_place(cursor, place)) return false;
   std::optional<uint32_t> inlined_at;
@@ -75,7 +77,7 @@ bool Locations::parse_loc(Cursor& cursor) {
       return cursor.expected("'function_name' or 'inlined_at'");
     }
   }
-  current_ = location(place, inlined_at);
+  if (!inside) current_ = location(place, inlined_at);
   return !cursor.failed();
 }
 

@@ -195,6 +195,35 @@ ret;
   CHECK(e.instructions[4].location == e.instructions[0].location);
 }
 
+TEST_CASE(
+    "PG29: inside of inline assembly the statement's own place holds, not the lines that LLVM counts on") {
+  const Module m = parsed(kHeader + R"(.visible .entry k() {
+.loc 1 32 25
+// begin inline asm
+
+{
+.reg .pred complete;
+.loc 1 35 25
+waitLoop:
+.loc 1 36 25
+@!complete bra.uni waitLoop;
+}
+
+// end inline asm
+ret;
+.loc 1 40 1
+ret;
+}
+.file 1 "k.py"
+)");
+  const Entry& e = m.entries[0];
+  REQUIRE(e.instructions.size() == 3);
+  const auto line = [&](std::size_t i) { return m.locations.at(e.instructions[i].location.value()).line; };
+  CHECK(line(0) == 32);
+  CHECK(line(1) == 32);
+  CHECK(line(2) == 40);
+}
+
 TEST_CASE("PG29: a .loc of a file that is not declared has an empty file name") {
   const Module m = parsed(kHeader + ".entry k { .loc 9 1 1\n ret; }");
   CHECK(m.files.at(m.locations.at(m.entries[0].instructions[0].location.value()).file).empty());

@@ -3,7 +3,7 @@
 """Meta's TLX kernels, as the fbtriton wheel ships them, through capture and `turnstile check`.
 
   suite.py capture --python VENV/bin/python --work DIR [PROGRAM...]   every launch of every program into DIR/PROGRAM/
-  suite.py check   --work DIR [--turnstile PATH] [--timeout 60]       judges each; results are kept: can be resumed
+  suite.py check   --work DIR [--turnstile PATH] [--timeout 60]       judges each; results are kept, so it can be resumed
   suite.py table   --work DIR                                         the results as a table for people (Markdown)
 
 VENV holds fbtriton 3.7.4, torch, pytest and torchao (./run tlx makes it). Nothing that the wheel contains is kept in
@@ -26,9 +26,7 @@ import tomllib
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TUTORIALS = "language/extra/tlx/tutorials"
-MOST_MEMORY = (
-    8 << 30
-)  # address space of one check; the bar is 1 GB of resident memory, and the table says what was used
+MOST_MEMORY = 8 << 30  # address space of one check; the bar is 1 GB of resident memory, and the table says what was used
 
 # name -> target, words after `--`; {t} is the folder of the tutorials in the wheel
 PROGRAMS = {
@@ -44,7 +42,7 @@ PROGRAMS = {
     "addmm_2cta": ("sm_100a", ["-m", "pytest", "-q", "{t}/blackwell-triton-addmm-2cta_test.py"]),
 }
 
-# Files that the wheel's own compiler refuses as they stand: a copy in the work folder, {w}, with one text replaced.
+# Files that the wheel ships in a form that its own compiler refuses: a copy in the work folder, {w}, with one text replaced.
 REPAIRS = {
     # "Cannot specify registers for the default async_task; it receives leftover registers"
     "blackwell-gdpa.py": ('tlx.async_task("default", registers=ACT_REGS)', 'tlx.async_task("default")'),
@@ -57,9 +55,8 @@ def say(text):
 
 def tutorials_of(python):
     code = "import triton, os; print(os.path.dirname(triton.__file__))"
-    return os.path.join(
-        subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip(), TUTORIALS
-    )
+    return os.path.join(subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip(),
+                        TUTORIALS)
 
 
 def repaired(folder, work):
@@ -69,9 +66,7 @@ def repaired(folder, work):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             text = file.read()
         if text.count(old) != 1:
-            raise SystemExit(
-                f"suite.py: {name} is not the one of fbtriton 3.7.4: it has '{old}' {text.count(old)} times"
-            )
+            raise SystemExit(f"suite.py: {name} is not the one of fbtriton 3.7.4: it has '{old}' {text.count(old)} times")
         with open(os.path.join(place, name), "w", encoding="utf-8") as file:
             file.write(text.replace(old, new))
     return place
@@ -95,14 +90,8 @@ def capture(arguments):
         with open(os.path.join(arguments.work, f"{name}.log"), "w", encoding="utf-8") as log:
             environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "kernels", "capture"))
             try:
-                code = subprocess.run(
-                    command + [word.replace("{t}", folder).replace("{w}", place) for word in words],
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    timeout=arguments.timeout,
-                    check=False,
-                ).returncode
+                code = subprocess.run(command + [word.replace("{t}", folder).replace("{w}", place) for word in words], stdout=log, stderr=log,
+                                      env=environment, timeout=arguments.timeout, check=False).returncode  # fmt: skip
             except subprocess.TimeoutExpired:
                 code = 124
         launches = index_of(out)
@@ -165,11 +154,7 @@ def summary(code, out, err, timeout):
         error = document.get("error") or {}
         text = error.get("message") if isinstance(error, dict) else ""
         text = text or (err.strip().splitlines() or [f"no output, exit code {code}"])[-1]
-        where = (
-            f"{os.path.basename(error.get('file', ''))}:{error.get('line', 0)}: "
-            if isinstance(error, dict) and error
-            else ""
-        )
+        where = f"{os.path.basename(error.get('file', ''))}:{error.get('line', 0)}: " if isinstance(error, dict) and error else ""
         return "error", where + text, {}
     launch = document["launches"][0]
     sizes = {key: launch.get(key) for key in ("ctas", "ctas_executed", "classes", "agents", "events", "accesses")}
@@ -178,22 +163,12 @@ def summary(code, out, err, timeout):
         first = errors[0]
         where = first.get("where") or {}
         more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
-        return (
-            "finding",
-            (
-                f"{first.get('class')} {first.get('rule')} {first.get('subject', '')}: {first.get('message')} @ "
-                f"{os.path.basename(where.get('file', ''))}:{where.get('line')} ptx:{where.get('ptx_line')}{more}"
-            ),
-            sizes,
-        )
+        return "finding", (f"{first.get('class')} {first.get('rule')} {first.get('subject', '')}: {first.get('message')} @ "
+                           f"{os.path.basename(where.get('file', ''))}:{where.get('line')} ptx:{where.get('ptx_line')}{more}"), sizes
     if launch["verdict"] == "inconclusive":
         reasons = launch.get("inconclusive") or [{}]
         where = reasons[0].get("where") or {}
-        at = (
-            f" @ {os.path.basename(where.get('file', ''))}:{where.get('line')} ptx:{where.get('ptx_line')}"
-            if where
-            else ""
-        )
+        at = f" @ {os.path.basename(where.get('file', ''))}:{where.get('line')} ptx:{where.get('ptx_line')}" if where else ""
         return "inconclusive", str(reasons[0].get("text")) + at, sizes
     return launch["verdict"], "", sizes
 
@@ -260,15 +235,8 @@ def check(arguments):
         command = [arguments.turnstile, "check", launch, "--json", *arguments.option]
         code, out, err, seconds, mib = run_measured(command, arguments.timeout)
         verdict, detail, sizes = summary(code, out, err, arguments.timeout)
-        results[key] = {
-            "identity": identity,
-            "verdict": verdict,
-            "detail": detail,
-            "seconds": round(seconds, 2),
-            "mib": round(mib),
-            "sizes": sizes,
-            "exit_code": code,
-        }
+        results[key] = {"identity": identity, "verdict": verdict, "detail": detail, "seconds": round(seconds, 2),
+                        "mib": round(mib), "sizes": sizes, "exit_code": code}  # fmt: skip
         save_results(arguments.work, results)
         spent = time.monotonic() - begin
         say(f"[{number + 1}/{len(rows)} {spent:.0f} s] {key}: {verdict} {detail[:140]}")
@@ -294,38 +262,18 @@ def table(arguments):
         print(PREFACE)
     rows = rows_of(arguments)
     counts = {}
-    out = [
-        "| kernel | target | launch (of the same PTX) | grid / cluster / threads | agents | events | verdict | detail | s | MiB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    out = ["| kernel | target | launch (of the same PTX) | grid / cluster / threads | agents | events | verdict | detail | s | MiB |",
+           "|---|---|---|---|---|---|---|---|---|---|"]
     for name, entry, count in rows:
         key = f"{name}/{entry['folder']}"
         result = results.get(key, {"verdict": "not checked", "detail": "", "seconds": "", "mib": "", "sizes": {}})
         counts[result["verdict"]] = counts.get(result["verdict"], 0) + 1
         shape = f"{'x'.join(map(str, entry['grid']))} / {'x'.join(map(str, entry['cluster']))} / {entry['block'][0]}"
         sizes = result["sizes"]
-        out.append(
-            "| "
-            + " | ".join(
-                cell(text)
-                for text in (
-                    entry["kernel"],
-                    entry["target"],
-                    f"{key} ({count})" if count > 1 else key,
-                    shape,
-                    sizes.get("agents", ""),
-                    sizes.get("events", ""),
-                    result["verdict"],
-                    result["detail"],
-                    result["seconds"],
-                    result["mib"],
-                )
-            )
-            + " |"
-        )
-    print(
-        f"{len(rows)} launches: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) + ".\n"
-    )
+        out.append("| " + " | ".join(cell(text) for text in (
+            entry["kernel"], entry["target"], f"{key} ({count})" if count > 1 else key, shape, sizes.get("agents", ""), sizes.get("events", ""),
+            result["verdict"], result["detail"], result["seconds"], result["mib"])) + " |")  # fmt: skip
+    print(f"{len(rows)} launches: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) + ".\n")
     print("\n".join(out))
     return 0
 
