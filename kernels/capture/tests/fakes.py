@@ -18,30 +18,16 @@ DIALECT = dialect_of("3.9.0")
 def ptx(entry, *parameters):
     """PTX whose entry has parameters of the given declarations: ".u64", ".align 64 .b8 x[128]"."""
     lines = [f"\t.param {p if '[' in p else p + f' {entry}_param_{i}'}" for i, p in enumerate(parameters)]
-    return (
-        ".version 8.7\n.target sm_100a\n.address_size 64\n\n.visible .entry "
-        + entry
-        + "(\n"
-        + ",\n".join(lines)
-        + "\n)\n.reqntid 128\n{\n\tret;\n}\n"
-    )
+    return (".version 8.7\n.target sm_100a\n.address_size 64\n\n.visible .entry " + entry + "(\n" + ",\n".join(lines) +
+            "\n)\n.reqntid 128\n{\n\tret;\n}\n")  # fmt: skip
 
 
 SCRATCH = (".u64 .ptr .global .align 1", ".u64 .ptr .global .align 1")
 
 
 def metadata(**more):
-    return SimpleNamespace(
-        **{
-            "num_warps": 4,
-            "num_ctas": 1,
-            "shared": 0,
-            "global_scratch_size": 0,
-            "profile_scratch_size": 0,
-            "launch_pdl": False,
-            **more,
-        }
-    )
+    return SimpleNamespace(**{"num_warps": 4, "num_ctas": 1, "shared": 0, "global_scratch_size": 0,
+                              "profile_scratch_size": 0, "launch_pdl": False, **more})  # fmt: skip
 
 
 def kernel(entry, signature, code, ir="", maps=None, **more):

@@ -3,7 +3,7 @@ import struct
 import unittest
 from types import SimpleNamespace
 
-from fakes import DIALECT, ptx  # noqa: F401
+from fakes import DIALECT, TARGET, ptx  # noqa: F401
 
 from turnstile_capture import CaptureError, arguments, ptx_facts
 from turnstile_capture.single import PlainTensor
@@ -17,13 +17,8 @@ def kinds(parameters):
 
 class Versions(unittest.TestCase):
     def test_known(self):
-        for version, name in (
-            ("3.6.0", "triton 3.6"),
-            ("3.8.0", "triton 3.8"),
-            ("3.9.1", "triton 3.9"),
-            ("3.7.4+fb", "fbtriton 3.7"),
-            ("3.9.0+git1234", "triton 3.9"),
-        ):
+        for version, name in (("3.6.0", "triton 3.6"), ("3.8.0", "triton 3.8"), ("3.9.1", "triton 3.9"),
+                              ("3.7.4+fb", "fbtriton 3.7"), ("3.9.0+git1234", "triton 3.9")):  # fmt: skip
             self.assertEqual(dialect_of(version).name, name)
 
     def test_unknown_is_an_error_that_says_what_is_known(self):
@@ -48,21 +43,13 @@ class Parameters(unittest.TestCase):
         tensor = PlainTensor("fp32", (4,), 4096)
         signature = {"x": "*fp32", "B": "constexpr", "pair": ("i32", ("*fp32", "constexpr")), "n": "i64"}
         made = arguments.kernel_parameters(signature, (tensor, 64, (7, (tensor, 1)), 9), None, DIALECT)
-        self.assertEqual(
-            kinds(made), [("Pointer", "x", 8), ("Scalar", "pair.0", 4), ("Pointer", "pair.1.0", 8), ("Scalar", "n", 8)]
-        )
+        self.assertEqual(kinds(made), [("Pointer", "x", 8), ("Scalar", "pair.0", 4), ("Pointer", "pair.1.0", 8),
+                                       ("Scalar", "n", 8)])  # fmt: skip
 
     def descriptor(self, **more):
         tensor = PlainTensor("bf16", (256, 512), 4096)
-        return SimpleNamespace(
-            base=tensor,
-            shape=[256, 512],
-            strides=[512, 1],
-            block_shape=[128, 64],
-            padding="zero",
-            round_f32_to_tf32=False,
-            **more
-        )
+        return SimpleNamespace(base=tensor, shape=[256, 512], strides=[512, 1], block_shape=[128, 64], padding="zero",
+                               round_f32_to_tf32=False, **more)  # fmt: skip
 
     def test_a_descriptor_becomes_a_tensor_map_with_its_sizes_behind(self):
         meta = [{"swizzle": 3, "elem_size": 2, "elem_type": 10, "block_size": [128, 64], "fp4_padded": False}]
@@ -70,16 +57,13 @@ class Parameters(unittest.TestCase):
         self.assertEqual([p.bytes for p in made], [128, 4, 4, 8, 8])
         the_map = made[0]
         # cuTensorMapEncodeTiled: innermost first; strides in bytes, one less than dims
-        self.assertEqual(
-            (the_map.type, the_map.dims, the_map.strides, the_map.box, the_map.swizzle),
-            ("bf16", [512, 256], [1024], [64, 128], "128B"),
-        )
+        self.assertEqual((the_map.type, the_map.dims, the_map.strides, the_map.box, the_map.swizzle),
+                         ("bf16", [512, 256], [1024], [64, 128], "128B"))  # fmt: skip
 
     def test_without_metadata_a_descriptor_is_a_pointer_with_sizes(self):
         for version, flags in (("3.6.0", 1), ("3.9.0", 2), ("3.7.4+fb", 2)):
-            made = arguments.kernel_parameters(
-                {"a": "tensordesc<bf16[128,64]>"}, (self.descriptor(),), None, dialect_of(version)
-            )
+            made = arguments.kernel_parameters({"a": "tensordesc<bf16[128,64]>"}, (self.descriptor(),), None,
+                                               dialect_of(version))  # fmt: skip
             self.assertEqual([p.bytes for p in made], [8] + [8] * 4 + [1] * flags + [4, 4, 8, 8])
 
     def test_packed_four_bit_elements_double_the_innermost_extent(self):
@@ -89,16 +73,7 @@ class Parameters(unittest.TestCase):
         self.assertEqual(made[0].strides, [512])
 
     def test_what_cannot_be_said_is_an_error(self):
-        meta = [
-            {
-                "swizzle": 0,
-                "elem_size": 2,
-                "elem_type": 10,
-                "block_size": [128, 64],
-                "fp4_padded": False,
-                "is_im2col": True,
-            }
-        ]
+        meta = [{"swizzle": 0, "elem_size": 2, "elem_type": 10, "block_size": [128, 64], "fp4_padded": False, "is_im2col": True}]
         with self.assertRaisesRegex(CaptureError, "im2col"):
             arguments.kernel_parameters({"a": "tensordesc<bf16[128,64]>"}, (self.descriptor(),), meta, DIALECT)
         meta[0].update(is_im2col=False, elem_type=14)
@@ -137,9 +112,7 @@ class Parameters(unittest.TestCase):
 
 class Ptx(unittest.TestCase):
     def test_sizes_of_parameters(self):
-        code = ptx(
-            "k", ".u64 .ptr .global .align 1", ".u32", ".f32", ".b8", ".align 64 .b8 k_param_4[128]", ".u16", ".f64"
-        )
+        code = ptx("k", ".u64 .ptr .global .align 1", ".u32", ".f32", ".b8", ".align 64 .b8 k_param_4[128]", ".u16", ".f64")
         self.assertEqual(ptx_facts.parameter_bytes(code, "k"), [8, 4, 4, 1, 128, 2, 8])
         self.assertEqual(ptx_facts.parameter_bytes(".visible .entry k()\n{ret;}", "k"), [])
         self.assertEqual(ptx_facts.parameter_bytes(".visible .entry k\n{ret;}", "k"), [])
@@ -147,9 +120,7 @@ class Ptx(unittest.TestCase):
             ptx_facts.parameter_bytes(code, "q")
 
     def test_a_launcher_that_is_understood_wrongly_shows(self):
-        with self.assertRaisesRegex(
-            CaptureError, r"k: the PTX has 2 parameters and the launch 1; .* number 2, \(none\)"
-        ):
+        with self.assertRaisesRegex(CaptureError, r"k: the PTX has 2 parameters and the launch 1; .* number 2, \(none\)"):
             arguments.check_against_ptx([arguments.Pointer("x", None)], [8, 8], "k")
         with self.assertRaisesRegex(CaptureError, r"number 1, x: \[4\] and \[8\] bytes"):
             arguments.check_against_ptx([arguments.Pointer("x", None)], [4], "k")

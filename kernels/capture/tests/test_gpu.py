@@ -44,14 +44,8 @@ class FakeObserver:
         return launch(), 0.25
 
     def gpu(self):
-        return {
-            "name": "a GPU",
-            "compute_capability": "10.0",
-            "sms": 148,
-            "driver": "1",
-            "cuda_driver_api": "unknown",
-            "cuda_toolkit": "unknown",
-        }
+        return {"name": "a GPU", "compute_capability": "10.0", "sms": 148, "driver": "1", "cuda_driver_api": "unknown",
+                "cuda_toolkit": "unknown"}  # fmt: skip
 
     def run(self, milliseconds):
         return {"date": "2026-01-31T12:00:00Z", "repetitions": 1, "kernel_ms": milliseconds}
@@ -72,21 +66,13 @@ class Recording(unittest.TestCase):
 
     def launcher(self, observer=None, **more):
         compiled = SimpleNamespace(
-            src=SimpleNamespace(signature={"x": "*fp32", "y": "*fp32"}, constants={}, fn=None),
-            metadata=metadata(name="k", **more),
-            asm={"ptx": ptx("k", ".u64", ".u64", *SCRATCH), "ttgir": COPY, "cubin": b""},
-        )
+            src=SimpleNamespace(signature={"x": "*fp32", "y": "*fp32"}, constants={}, fn=None), metadata=metadata(name="k", **more),
+            asm={"ptx": ptx("k", ".u64", ".u64", *SCRATCH), "ttgir": COPY, "cubin": b""})  # fmt: skip
 
         class CompiledKernel:
             def _init_handles(kernel):
-                made = gpu.launcher_class(
-                    FakeLauncher,
-                    self.recorder,
-                    TARGET,
-                    self.gate,
-                    lambda name, error: self.problems.append(str(error)),
-                    observer,
-                )
+                made = gpu.launcher_class(FakeLauncher, self.recorder, TARGET, self.gate,
+                                          lambda name, error: self.problems.append(str(error)), observer)  # fmt: skip
                 kernel.run = made(None, None)
 
         stand_in.remember_kernels(CompiledKernel)
@@ -119,10 +105,8 @@ class Recording(unittest.TestCase):
         folder = os.path.join(self.out, "000_k")
         with open(os.path.join(folder, "launch.toml"), "rb") as file:
             launch = tomllib.load(file)
-        self.assertEqual(
-            [(b["role"], b["values"], "control_data" in b) for b in launch["buffers"]],
-            [("in", "x.npy", False), ("in_out", "y.npy", False)],
-        )
+        self.assertEqual([(b["role"], b["values"], "control_data" in b) for b in launch["buffers"]],
+                         [("in", "x.npy", False), ("in_out", "y.npy", False)])  # fmt: skip
         self.assertEqual(launch["cases"], [{"name": "captured"}])
         with open(os.path.join(folder, "golden/records/k/captured.json"), encoding="utf-8") as file:
             record = json.load(file)
@@ -133,19 +117,15 @@ class Recording(unittest.TestCase):
         self.assertEqual(output["elements"], [after[:8].hex(), after[8:].hex()])
         self.assertEqual(output["row_digests"][0], hashlib.sha256(after[:8]).hexdigest()[:16])
         before = struct.pack("<4f", 9, 9, 9, 9)
-        self.assertEqual(
-            [i["sha256"] for i in record["inputs"]],
-            [hashlib.sha256(after).hexdigest(), hashlib.sha256(before).hexdigest()],
-        )
+        self.assertEqual([i["sha256"] for i in record["inputs"]],
+                         [hashlib.sha256(after).hexdigest(), hashlib.sha256(before).hexdigest()])  # fmt: skip
         with open(os.path.join(folder, "y.npy"), "rb") as file:
             self.assertTrue(file.read().endswith(before))
 
     def test_scratch_memory_is_not_recorded_but_the_launch_is(self):
         self.call(self.launcher(FakeObserver(), global_scratch_size=128), *self.tensors())
-        self.assertEqual(
-            (FakeLauncher.ran, self.problems),
-            (1, ["no golden record: the kernel has scratch memory, whose contents cannot be recorded"]),
-        )
+        self.assertEqual((FakeLauncher.ran, self.problems),
+                         (1, ["no golden record: the kernel has scratch memory, whose contents cannot be recorded"]))  # fmt: skip
         self.assertNotIn("golden", os.listdir(os.path.join(self.out, "000_k")))
 
     def test_measurements_of_an_autotuner_are_not_recorded(self):

@@ -23,7 +23,7 @@ class Folders(unittest.TestCase):
         self._temporary = tempfile.TemporaryDirectory()
         self.out = os.path.join(self._temporary.name, "out")
         self.memory = NumberedMemory()
-        self.recorder = Recorder(self.out, TARGET, DIALECT, self.memory, lambda: 'a "test"')
+        self.recorder = Recorder(self.out, TARGET, DIALECT, self.memory, lambda: "a \"test\"")
 
     def tearDown(self):
         self._temporary.cleanup()
@@ -34,26 +34,16 @@ class Folders(unittest.TestCase):
 
     def test_one_launch(self):
         x, y = self.memory.tensor("fp32", (4, 8)), self.memory.tensor("fp32", (4, 8))
-        made = kernel(
-            "k",
-            {"x": "*fp32", "y": "*fp32", "n": "i32", "B": "constexpr"},
-            ptx("k", ".u64", ".u64", ".u32", *SCRATCH),
-            STORE,
-            num_warps=12,
-            shared=1024,
-        )
+        made = kernel("k", {"x": "*fp32", "y": "*fp32", "n": "i32", "B": "constexpr"},
+                      ptx("k", ".u64", ".u64", ".u32", *SCRATCH), STORE, num_warps=12, shared=1024)  # fmt: skip
         made.registers = 168
         entry = self.recorder.record(made, (5, 2), (x, y, 7, 64))
         self.assertEqual(sorted(os.listdir(os.path.join(self.out, "000_k"))), ["k.ptx", "k.ttgir", "launch.toml"])
         launch = self.read(entry)
-        self.assertEqual(
-            launch["launch"],
-            {"grid": [5, 2, 1], "block": [384, 1, 1], "dynamic_shared_memory": 1024, "registers_per_thread": 168},
-        )
-        self.assertEqual(
-            [(b["name"], b["role"], b["shape"], b["dtype"]) for b in launch["buffers"]],
-            [("x", "in", [4, 8], "f32"), ("y", "out", [4, 8], "f32")],
-        )
+        self.assertEqual(launch["launch"], {"grid": [5, 2, 1], "block": [384, 1, 1], "dynamic_shared_memory": 1024,
+                                            "registers_per_thread": 168})  # fmt: skip
+        self.assertEqual([(b["name"], b["role"], b["shape"], b["dtype"]) for b in launch["buffers"]],
+                         [("x", "in", [4, 8], "f32"), ("y", "out", [4, 8], "f32")])  # fmt: skip
         self.assertEqual(launch["params"], [{"buffer": "x"}, {"buffer": "y"}, {"s32": 7}, {"u64": 0}, {"u64": 0}])
         self.assertNotIn("control_data", launch["buffers"][0])
         self.assertEqual(self.memory.wrote, [[y.data_ptr()]])
@@ -66,7 +56,7 @@ class Folders(unittest.TestCase):
         with open(os.path.join(self.out, "index.json"), encoding="utf-8") as file:
             index = json.load(file)
         self.assertEqual([(e["folder"], e["times"]) for e in index["launches"]], [("000_k", 3), ("001_k", 1)])
-        self.assertEqual(index["launches"][0]["label"], 'a "test"')
+        self.assertEqual(index["launches"][0]["label"], "a \"test\"")
 
     def test_integers_are_kept_as_control_data(self):
         offsets = self.memory.tensor("i32", (3,), struct.pack("<3i", 0, 5, 9))
@@ -88,9 +78,8 @@ class Folders(unittest.TestCase):
         made = kernel("k", {"t": "*i64"}, ptx("k", ".u64", *SCRATCH))
         launch = self.read(self.recorder.record(made, (1,), (table,)))
         t, a = launch["buffers"]
-        self.assertEqual(
-            t["addresses"], [{"element": 0, "buffer": a["name"]}, {"element": 2, "buffer": a["name"], "offset": 128}]
-        )
+        self.assertEqual(t["addresses"], [{"element": 0, "buffer": a["name"]},
+                                          {"element": 2, "buffer": a["name"], "offset": 128}])  # fmt: skip
         self.assertEqual((a["shape"], a["role"]), ([64, 64], "in_out"))
         with open(os.path.join(self.out, "000_k", "t.npy"), "rb") as file:
             self.assertTrue(file.read().endswith(struct.pack("<3q", 0, 77, 0)))
@@ -116,45 +105,18 @@ class Folders(unittest.TestCase):
         made = kernel("k", {"a": "tensordesc<bf16[128,32]>"}, code, maps=meta, num_ctas=2, global_scratch_size=256)
         launch = self.read(self.recorder.record(made, (3, 1, 1), (descriptor,)))
         self.assertEqual((launch["launch"]["grid"], launch["launch"]["cluster"]), ([6, 1, 1], [2, 1, 1]))
-        self.assertEqual(
-            launch["tensor_maps"],
-            [
-                {
-                    "name": "a",
-                    "buffer": "a",
-                    "dims": [512, 256],
-                    "strides": [1024],
-                    "box": [32, 128],
-                    "swizzle": "64B",
-                    "l2_promotion": "128B",
-                    "oob_fill": "nan",
-                }
-            ],
-        )
-        self.assertEqual(
-            launch["params"],
-            [
-                {"tensor_map": "a"},
-                {"s32": 256},
-                {"s32": 512},
-                {"s64": 512},
-                {"s64": 1},
-                {"buffer": "global_scratch"},
-                {"u64": 0},
-            ],
-        )
+        self.assertEqual(launch["tensor_maps"], [{"name": "a", "buffer": "a", "dims": [512, 256], "strides": [1024],
+                                                  "box": [32, 128], "swizzle": "64B", "l2_promotion": "128B",
+                                                  "oob_fill": "nan"}])  # fmt: skip
+        self.assertEqual(launch["params"], [{"tensor_map": "a"}, {"s32": 256}, {"s32": 512}, {"s64": 512}, {"s64": 1},
+                                            {"buffer": "global_scratch"}, {"u64": 0}])  # fmt: skip
         self.assertEqual(launch["buffers"][1]["shape"], [6 * 256])
 
     def test_buffers_that_a_dependent_launch_shares_with_the_one_before(self):
         x, y, z = (self.memory.tensor("fp32", (16,)) for _ in range(3))
         first = kernel("k", {"x": "*fp32", "y": "*fp32", "n": "i32"}, ptx("k", ".u64", ".u64", ".u32", *SCRATCH), STORE)
-        then = kernel(
-            "k",
-            {"x": "*fp32", "y": "*fp32", "n": "i32"},
-            ptx("k", ".u64", ".u64", ".u32", *SCRATCH),
-            STORE,
-            launch_pdl=True,
-        )
+        then = kernel("k", {"x": "*fp32", "y": "*fp32", "n": "i32"}, ptx("k", ".u64", ".u64", ".u32", *SCRATCH), STORE,
+                      launch_pdl=True)  # fmt: skip
         self.recorder.record(first, (1,), (x, y, 1))
         launch = self.read(self.recorder.record(then, (1,), (y, z, 1)))
         self.assertEqual([b.get("previous_kernel") for b in launch["buffers"]], [True, None])

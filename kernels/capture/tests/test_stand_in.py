@@ -20,14 +20,8 @@ class Driver(unittest.TestCase):
         self.memory = NumberedMemory()
         self.recorder = Recorder(os.path.join(self._temporary.name, "out"), TARGET, DIALECT, self.memory)
         self.problems = []
-        self.driver = stand_in.make_driver(
-            DriverBase,
-            "the target",
-            TARGET,
-            self.recorder,
-            lambda: "cuda:0",
-            lambda name, error: self.problems.append((name, str(error))),
-        )
+        self.driver = stand_in.make_driver(DriverBase, "the target", TARGET, self.recorder, lambda: "cuda:0",
+                                           lambda name, error: self.problems.append((name, str(error))))  # fmt: skip
 
     def tearDown(self):
         self._temporary.cleanup()
@@ -37,11 +31,8 @@ class Driver(unittest.TestCase):
 
         class CompiledKernel:
             def __init__(self):
-                self.src = SimpleNamespace(
-                    signature={"n": "i32", "B": "constexpr"},
-                    constants={(1,): 64},
-                    fn=SimpleNamespace(arg_names=["n", "B"]),
-                )
+                self.src = SimpleNamespace(signature={"n": "i32", "B": "constexpr"}, constants={(1,): 64},
+                                           fn=SimpleNamespace(arg_names=["n", "B"]))  # fmt: skip
                 self.metadata = metadata(name="k")
                 self.asm = {"ptx": code, "ttgir": "", "cubin": b""}
 
@@ -112,22 +103,14 @@ class Autotuning(unittest.TestCase):
 class CommandLine(unittest.TestCase):
     def test_signatures(self):
         made = single.parse_signature("x=*fp32[4, 8], n = i32:7, a=tensordesc<bf16[64,32]>[128,256], f=fp32:0.5")
-        self.assertEqual(
-            [(a.name, a.kind, a.shape, a.value) for a in made],
-            [
-                ("x", "*fp32", (4, 8), None),
-                ("n", "i32", (), 7),
-                ("a", "tensordesc<bf16[64,32]>", (128, 256), None),
-                ("f", "fp32", (), 0.5),
-            ],
-        )
+        self.assertEqual([(a.name, a.kind, a.shape, a.value) for a in made],
+                         [("x", "*fp32", (4, 8), None), ("n", "i32", (), 7),
+                          ("a", "tensordesc<bf16[64,32]>", (128, 256), None), ("f", "fp32", (), 0.5)])  # fmt: skip
         for wrong in ("x", "x=*fp32", "x=*fp33[4]", "n=i32", "=i32:1"):
             with self.assertRaisesRegex(CaptureError, "--signature"):
                 single.parse_signature(wrong)
-        self.assertEqual(
-            single.parse_pairs("A=1, B=0x10,C=True, D=fast, E=None", "--constexpr"),
-            {"A": 1, "B": 16, "C": True, "D": "fast", "E": None},
-        )
+        self.assertEqual(single.parse_pairs("A=1, B=0x10,C=True, D=fast, E=None", "--constexpr"),
+                         {"A": 1, "B": 16, "C": True, "D": "fast", "E": None})  # fmt: skip
 
     def test_usage(self):
         def error(*words):

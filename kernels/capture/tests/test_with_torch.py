@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import struct
 import subprocess
 import sys
 import unittest
@@ -10,7 +11,7 @@ import unittest
 import fakes
 
 PROGRAM = """
-import struct, sys
+import sys
 sys.path.insert(0, {package!r})
 import torch
 from turnstile_capture.stand_in_torch import StandInTorch, ValueNotKnown
@@ -36,12 +37,8 @@ class Torch(unittest.TestCase):
     def run_lines(self, lines):
         """In a process of its own: torch stays taken over for its lifetime."""
         package = os.path.dirname(os.path.dirname(os.path.abspath(fakes.__file__)))
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROGRAM.format(package=package) + lines],
-            text=True,
-            capture_output=True,
-            check=False,
-        )
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM.format(package=package) + lines], text=True,
+                              capture_output=True, check=False)  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_devices(self):
@@ -65,6 +62,7 @@ lengths = torch.tensor([3, 0, 5], device="cuda")
 offsets = torch.zeros(4, dtype=torch.int64, device="cuda")
 offsets[1:] = lengths.cumsum(0)
 assert offsets.tolist() == [0, 3, 3, 8] and int(offsets[-1].item()) == 8 and offsets.is_cuda
+import struct
 assert contents(offsets) == struct.pack("<4q", 0, 3, 3, 8)
 assert contents(torch.zeros_like(torch.randn(5000, device="cuda"), dtype=torch.int32)) == bytes(20000)
 """)

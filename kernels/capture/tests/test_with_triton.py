@@ -69,14 +69,8 @@ class Programs(unittest.TestCase):
         package = os.path.dirname(os.path.dirname(os.path.abspath(fakes.__file__)))
         environment = dict(os.environ, PYTHONPATH=package, TRITON_CACHE_DIR=os.path.join(self.folder, "cache"))
         out = os.path.join(self.folder, "out")
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "turnstile_capture", "--out", out, *words],
-            check=False,
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        done = subprocess.run([sys.executable, "-W", "ignore", "-m", "turnstile_capture", "--out", out, *words], check=False,
+                              cwd=self.folder, env=environment, capture_output=True, text=True)  # fmt: skip
         self.assertEqual(done.returncode, code, done.stderr)
         if code == 2:
             return done.stderr
@@ -91,40 +85,17 @@ class Programs(unittest.TestCase):
         return launches
 
     def test_one_kernel(self):
-        (launch,) = self.capture(
-            "--target",
-            "sm_90a",
-            "--kernel",
-            "kernels.py:add",
-            "--grid",
-            "4",
-            "--constexpr",
-            "B=256",
-            "--signature",
-            "x=*fp32[1024], y=*fp32[1024], out=*fp32[1024], n=i32:1000, alpha=fp32:0.5, flag=i1:True",
-        )
-        self.assertEqual(
-            [(b["name"], b["role"]) for b in launch["buffers"]], [("x", "in"), ("y", "in"), ("out", "out")]
-        )
+        (launch,) = self.capture("--target", "sm_90a", "--kernel", "kernels.py:add", "--grid", "4", "--constexpr", "B=256", "--signature",
+                                 "x=*fp32[1024], y=*fp32[1024], out=*fp32[1024], n=i32:1000, alpha=fp32:0.5, flag=i1:True")  # fmt: skip
+        self.assertEqual([(b["name"], b["role"]) for b in launch["buffers"]], [("x", "in"), ("y", "in"), ("out", "out")])
         self.assertEqual(launch["params"][3:6], [{"s32": 1000}, {"f32": 0.5}, {"u8": 1}])
 
     def test_descriptors(self):
         for target in ("sm_90a", "sm_100a"):
-            (launch,) = self.capture(
-                "--target",
-                target,
-                "--kernel",
-                "kernels.py:multiply",
-                "--grid",
-                "2,2",
-                "--constexpr",
-                "BM=128,BN=128,BK=64",
-                "--option",
-                "num_warps=4",
-                "--signature",
-                "a=tensordesc<bf16[128,64]>[256,512], b=tensordesc<bf16[64,128]>[512,256], "
-                "c=tensordesc<bf16[128,128]>[256,256], K=i32:512",
-            )
+            (launch,) = self.capture("--target", target, "--kernel", "kernels.py:multiply", "--grid", "2,2", "--constexpr",
+                                     "BM=128,BN=128,BK=64", "--option", "num_warps=4", "--signature",
+                                     "a=tensordesc<bf16[128,64]>[256,512], b=tensordesc<bf16[64,128]>[512,256], "
+                                     "c=tensordesc<bf16[128,128]>[256,256], K=i32:512")  # fmt: skip
             self.assertEqual([m["dims"] for m in launch["tensor_maps"]], [[512, 256], [256, 512], [256, 256]])
             self.assertEqual(launch["tensor_maps"][0]["box"], [64, 128])
             self.assertEqual(launch["buffers"][2]["role"], "out")
@@ -132,10 +103,8 @@ class Programs(unittest.TestCase):
             self.setUp()
 
     def test_errors(self):
-        self.assertIn(
-            "no kernel nothing",
-            self.capture("--target", "sm_90a", "--kernel", "kernels.py:nothing", "--signature", "n=i32:1", code=2),
-        )
+        self.assertIn("no kernel nothing", self.capture("--target", "sm_90a", "--kernel", "kernels.py:nothing", "--signature",
+                                                        "n=i32:1", code=2))  # fmt: skip
         self.assertIn("no such file", self.capture("--target", "sm_90a", "--", "missing.py", code=2))
 
     @unittest.skipUnless(has("torch"), "no torch here")

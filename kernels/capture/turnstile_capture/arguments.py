@@ -135,10 +135,8 @@ def check_against_ptx(parameters, sizes, entry):
         return
     where = next((i for i, (a, b) in enumerate(zip(ours, sizes)) if a != b), min(len(ours), len(sizes)))
     name = parameters[where].name if where < len(parameters) else "(none)"
-    raise CaptureError(
-        f"{entry}: the PTX has {len(sizes)} parameters and the launch {len(ours)}; they differ at number "
-        f"{where + 1}, {name}: {sizes[where:where + 1]} and {ours[where:where + 1]} bytes"
-    )
+    raise CaptureError(f"{entry}: the PTX has {len(sizes)} parameters and the launch {len(ours)}; they differ at number "
+                       f"{where + 1}, {name}: {sizes[where:where + 1]} and {ours[where:where + 1]} bytes")
 
 
 def scalar_entry(scalar):

@@ -20,27 +20,21 @@ triton that is not known; 3 nothing was launched"""
 
 
 def parser():
-    made = argparse.ArgumentParser(
-        prog="turnstile-capture",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Runs a Triton, Gluon or TLX program and saves every kernel launch as a "
-        "folder that `turnstile check` takes; no GPU is needed.",
-    )
+    made = argparse.ArgumentParser(prog="turnstile-capture", epilog=EPILOG,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter,
+                                   description="Runs a Triton, Gluon or TLX program and saves every kernel launch as a "
+                                               "folder that `turnstile check` takes; no GPU is needed.")  # fmt: skip
     made.add_argument("--target", help="sm_80 to sm_121 (sm_100a is sm_100), or gfx942, gfx950, gfx1250")
     made.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder")
     made.add_argument("--sms", type=int, metavar="N", help="multiprocessors that the program is told of")
-    made.add_argument(
-        "--all-configs", action="store_true", help="autotuned kernels: every configuration, not the first that launches"
-    )
+    made.add_argument("--all-configs", action="store_true",
+                      help="autotuned kernels: every configuration, not the first that launches")  # fmt: skip
     made.add_argument("--gpu", action="store_true", help="run on the GPU of this machine, recording beside it")
     made.add_argument("--record", action="store_true", help="with --gpu: outputs become golden records")
     made.add_argument("--kernel", metavar="FILE.py:FUNCTION", help="one kernel, without a program and without torch")
     made.add_argument("--signature", metavar="TEXT", help="its arguments: name=*fp32[1024,64] or name=i32:7, by commas")
     made.add_argument("--constexpr", metavar="TEXT", default="", help="its constants: NAME=VALUE, by commas")
-    made.add_argument(
-        "--option", metavar="NAME=VALUE", action="append", default=[], help="num_warps=8, num_stages=3, ..."
-    )
+    made.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help="num_warps=8, num_stages=3, ...")
     made.add_argument("--grid", metavar="X[,Y[,Z]]", default="1", help="with --kernel")
     made.add_argument("--version", action="version", version=f"turnstile-capture {__version__}")
     made.add_argument("program", nargs=argparse.REMAINDER, metavar="-- script.py ARGS | -- -m MODULE ARGS")

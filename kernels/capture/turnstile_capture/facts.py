@@ -43,15 +43,8 @@ def kernel_facts(compiled, target):
     source, metadata, asm = compiled.src, compiled.metadata, compiled.asm
     code = asm[target.kernel_suffix]
     entry = metadata.name
-    kernel = Kernel(
-        entry,
-        code,
-        asm.get("ttir", "") or asm.get("glir", ""),
-        asm.get("ttgir", ""),
-        dict(source.signature),
-        metadata,
-        getattr(metadata, "tensordesc_meta", None),
-    )
+    kernel = Kernel(entry, code, asm.get("ttir", "") or asm.get("glir", ""), asm.get("ttgir", ""),
+                    dict(source.signature), metadata, getattr(metadata, "tensordesc_meta", None))  # fmt: skip
     if target.backend == "cuda":
         registers = ptx_facts.registers_per_thread(asm.get("cubin", b""), entry)
         kernel.registers = None if registers is None else -(-registers // 8) * 8  # a warp is given 256 at a time
@@ -59,26 +52,14 @@ def kernel_facts(compiled, target):
         kernel.ptx_target = found[1] if found else ""
     function = getattr(source, "fn", None)
     if getattr(function, "file_name", None):
-        kernel.source = (
-            f"{function.__name__} in {function.file_name}:{function.def_file_line_number}"
-            if hasattr(function, "def_file_line_number")
-            else f"{function.__name__} in {function.file_name}"
-        )
+        kernel.source = f"{function.__name__} in {function.file_name}:{function.def_file_line_number}" if hasattr(
+            function, "def_file_line_number") else f"{function.__name__} in {function.file_name}"
     elif getattr(getattr(function, "fn", None), "__code__", None):
         code_object = function.fn.__code__
         kernel.source = f"{function.__name__} in {code_object.co_filename}:{code_object.co_firstlineno}"
     kernel.constants = _constants(source)
-    for name in (
-        "num_warps",
-        "num_stages",
-        "num_ctas",
-        "maxnreg",
-        "cluster_dims",
-        "ctas_per_cga",
-        "launch_pdl",
-        "launch_cooperative_grid",
-        "tmem_size",
-    ):
+    for name in ("num_warps", "num_stages", "num_ctas", "maxnreg", "cluster_dims", "ctas_per_cga", "launch_pdl",
+                 "launch_cooperative_grid", "tmem_size"):  # fmt: skip
         value = getattr(metadata, name, None)
         if value is not None:
             kernel.options[name] = list(value) if isinstance(value, tuple) else value

@@ -21,14 +21,9 @@ def _output(buffer, data):
     rows = math.prod(buffer.shape[:-1])
     width = columns * memory.WIDTHS[buffer.type]
     lines = [data[row * width : (row + 1) * width] for row in range(rows)]
-    out = {
-        "buffer": buffer.name,
-        "type": buffer.type,
-        "rows": rows,
-        "columns": columns,
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "row_digests": [hashlib.sha256(line).hexdigest()[:16] for line in lines],
-    }
+    out = {"buffer": buffer.name, "type": buffer.type, "rows": rows, "columns": columns,
+           "sha256": hashlib.sha256(data).hexdigest(),
+           "row_digests": [hashlib.sha256(line).hexdigest()[:16] for line in lines]}  # fmt: skip
     if 0 < len(data) <= FULL_OUTPUT_LIMIT:
         out["elements"] = [line.hex() for line in lines]
     return out
@@ -36,30 +31,14 @@ def _output(buffer, data):
 
 def record_text(launch, code, gpu, run, outputs):
     """`gpu` and `run` as in the record; `outputs`: buffer name -> bytes after the launch."""
-    inputs = [
-        {
-            "buffer": buffer.name,
-            "bytes": len(buffer.contents),
-            "sha256": hashlib.sha256(buffer.contents).hexdigest(),
-            "origin": launch.values_files.get(buffer.name, "zeros seed 0 stream 0"),
-        }
-        for buffer in launch.buffers
-    ]
+    inputs = [{"buffer": buffer.name, "bytes": len(buffer.contents), "sha256": hashlib.sha256(buffer.contents).hexdigest(),
+               "origin": launch.values_files.get(buffer.name, "zeros seed 0 stream 0")}
+              for buffer in launch.buffers]  # fmt: skip
     document = {
-        "turnstile_golden": 1,
-        "launch": "launch.toml",
-        "case": launch.cases[0],
-        "vars": {},
-        "kernel": {
-            "entry": launch.entry,
-            "ptx": launch.kernel_file,
-            "ptx_sha256": hashlib.sha256(code.encode()).hexdigest(),
-            "source": "",
-            "source_sha256": "",
-        },
-        "inputs": inputs,
-        "gpu": gpu,
-        "run": run,
+        "turnstile_golden": 1, "launch": "launch.toml", "case": launch.cases[0], "vars": {},
+        "kernel": {"entry": launch.entry, "ptx": launch.kernel_file, "ptx_sha256": hashlib.sha256(code.encode()).hexdigest(),
+                   "source": "", "source_sha256": ""},
+        "inputs": inputs, "gpu": gpu, "run": run,
         "outputs": [_output(buffer, outputs[buffer.name]) for buffer in launch.buffers if buffer.name in outputs],
-    }
+    }  # fmt: skip
     return json.dumps(document, indent=1) + "\n"

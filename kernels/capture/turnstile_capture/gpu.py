@@ -49,9 +49,7 @@ def launcher_class(original, recorder, target, gate, on_problem, observer=None):
 
         def __call__(self, grid_x, grid_y, grid_z, stream, function, packed, launch_metadata, enter, leave, *values):
             def launch():
-                return self._real(
-                    grid_x, grid_y, grid_z, stream, function, packed, launch_metadata, enter, leave, *values
-                )
+                return self._real(grid_x, grid_y, grid_z, stream, function, packed, launch_metadata, enter, leave, *values)
 
             if not gate.open or 0 in (grid_x, grid_y, grid_z):
                 return launch()
@@ -86,13 +84,9 @@ def launcher_class(original, recorder, target, gate, on_problem, observer=None):
         def _observed(self, launch, prepared):
             result, milliseconds = observer.timed(launch)
             try:
-                outputs = {
-                    buffer.name: buffer.allocation.read() for buffer in prepared.launch.buffers if buffer.written
-                }
+                outputs = {buffer.name: buffer.allocation.read() for buffer in prepared.launch.buffers if buffer.written}
                 name = golden.record_name(prepared.launch.entry, prepared.launch.cases[0])
-                text = golden.record_text(
-                    prepared.launch, prepared.kernel.code, observer.gpu(), observer.run(milliseconds), outputs
-                )
+                text = golden.record_text(prepared.launch, prepared.kernel.code, observer.gpu(), observer.run(milliseconds), outputs)
                 return result, {name: text.encode()}
             except Exception as error:  # noqa: BLE001
                 on_problem(prepared.launch.entry, error)
@@ -120,14 +114,9 @@ class Observer:
     def gpu(self):
         torch = self._torch
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-        return {
-            "name": properties.name,
-            "compute_capability": f"{properties.major}.{properties.minor}",
-            "sms": properties.multi_processor_count,
-            "driver": driver_version(),
-            "cuda_driver_api": "unknown",
-            "cuda_toolkit": torch.version.cuda or "unknown",
-        }
+        return {"name": properties.name, "compute_capability": f"{properties.major}.{properties.minor}",
+                "sms": properties.multi_processor_count, "driver": driver_version(), "cuda_driver_api": "unknown",
+                "cuda_toolkit": torch.version.cuda or "unknown"}  # fmt: skip
 
     def run(self, milliseconds):
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -72,8 +72,7 @@ class BufferTable:
         buffer.written = buffer.written or may_write
         if list(view.shape) != buffer.shape or view.offset or buffer.row_pitch is not None:
             buffer.note += ("\n" if buffer.note else "") + (
-                f"{name}: shape {list(view.shape)}, strides {list(view.strides)}, offset {view.offset} bytes"
-            )
+                f"{name}: shape {list(view.shape)}, strides {list(view.strides)}, offset {view.offset} bytes")
         return buffer
 
     def scratch(self, name, size):
@@ -127,8 +126,8 @@ class Recorder:
         return self.commit(self.prepare(kernel, grid, values))
 
     def prepare(self, kernel, grid, values, everything=False):
-        """What is known of a launch before it runs. `everything`: contents of all buffers that are read or written, so
-        that a GPU's outputs can be compared with."""
+        """Everything about a launch that is known before it runs. `everything`: contents of all buffers that are read or
+        written, so that a GPU's outputs can be compared with."""
         launch, contents = self._describe(kernel, grid, values, everything)
         text = launch_file.launch_text(launch)
         parts = [kernel.code, text] + [hashlib.sha256(contents[name]).hexdigest() for name in sorted(contents)]
@@ -148,12 +147,8 @@ class Recorder:
         partial = place + ".partial"
         shutil.rmtree(partial, ignore_errors=True)
         os.mkdir(partial)
-        files = {
-            launch.kernel_file: kernel.code.encode(),
-            "launch.toml": prepared.text.encode(),
-            **prepared.contents,
-            **(more_files or {}),
-        }
+        files = {launch.kernel_file: kernel.code.encode(), "launch.toml": prepared.text.encode(), **prepared.contents,
+                 **(more_files or {})}  # fmt: skip
         if kernel.ttgir:
             files[f"{plain}.ttgir"] = kernel.ttgir.encode()
         for file, data in files.items():
@@ -162,20 +157,9 @@ class Recorder:
             with open(path, "wb") as out:
                 out.write(data)
         os.rename(partial, place)
-        entry = {
-            "folder": name,
-            "kernel": kernel.entry,
-            "target": self._target.text,
-            "ptx_target": kernel.ptx_target,
-            "grid": launch.grid,
-            "block": launch.block,
-            "cluster": launch.cluster,
-            "shared": launch.shared,
-            "options": kernel.options,
-            "constants": kernel.constants,
-            "label": self._label(),
-            "times": 1,
-        }
+        entry = {"folder": name, "kernel": kernel.entry, "target": self._target.text, "ptx_target": kernel.ptx_target,
+                 "grid": launch.grid, "block": launch.block, "cluster": launch.cluster, "shared": launch.shared,
+                 "options": kernel.options, "constants": kernel.constants, "label": self._label(), "times": 1}  # fmt: skip
         self._seen[prepared.identity] = entry
         self.launches.append(entry)
         self.write_index()
@@ -193,13 +177,8 @@ class Recorder:
                 pass  # no tensor
 
     def write_index(self):
-        document = {
-            "turnstile_capture": 1,
-            "triton": self._dialect.name,
-            "target": self._target.text,
-            "launches": self.launches,
-            "problems": self.problems,
-        }
+        document = {"turnstile_capture": 1, "triton": self._dialect.name, "target": self._target.text,
+                    "launches": self.launches, "problems": self.problems}  # fmt: skip
         path = os.path.join(self._folder, "index.json")
         with open(path + ".partial", "w", encoding="utf-8") as file:
             json.dump(document, file, indent=1)
@@ -219,15 +198,9 @@ class Recorder:
             parameters.append(arguments.Scratch(scratch, size * blocks))
         if self._target.backend == "cuda":
             arguments.check_against_ptx(parameters, ptx_facts.parameter_bytes(kernel.code, kernel.entry), kernel.entry)
-        launch = Launch(
-            f"{arguments.plain_name(kernel.entry, 80)}.{self._target.kernel_suffix}",
-            kernel.entry,
-            grid,
-            [int(metadata.num_warps) * self._target.warp_size, 1, 1],
-            cluster,
-            int(metadata.shared),
-            kernel.registers or 0,
-        )
+        launch = Launch(f"{arguments.plain_name(kernel.entry, 80)}.{self._target.kernel_suffix}", kernel.entry, grid,
+                        [int(metadata.num_warps) * self._target.warp_size, 1, 1], cluster, int(metadata.shared),
+                        kernel.registers or 0)  # fmt: skip
         if self._target.backend == "cuda":
             launch.roles = roles.warp_roles(kernel.ttgir, kernel.code, int(metadata.num_warps))
         pdl = bool(getattr(metadata, "launch_pdl", False))
@@ -259,11 +232,8 @@ class Recorder:
             launch.params.append((name, "tensor_map", map_name, 0))
         elif isinstance(parameter, arguments.Pointer):
             value = parameter.value
-            view = (
-                self._world.view_at(value)
-                if isinstance(value, int) and value
-                else None if value is None or isinstance(value, int) else self._world.view_of(value)
-            )
+            view = (self._world.view_at(value) if isinstance(value, int) and value else
+                    None if value is None or isinstance(value, int) else self._world.view_of(value))  # fmt: skip
             if view is None:
                 launch.params.append((name, "u64", int(value or 0), 0))
             else:
@@ -320,9 +290,7 @@ def _keep_everything(launch):
             raise CaptureError("the kernel has scratch memory, whose contents cannot be recorded")
         if buffer.contents is None:
             if buffer.allocation.bytes > MOST_RECORDED:
-                raise CaptureError(
-                    f"{buffer.name} has {buffer.allocation.bytes} bytes; at most {MOST_RECORDED} are recorded"
-                )
+                raise CaptureError(f"{buffer.name} has {buffer.allocation.bytes} bytes; at most {MOST_RECORDED} are recorded")
             buffer.contents = buffer.allocation.read()
             buffer.decides = False
     launch.cases.append("captured")

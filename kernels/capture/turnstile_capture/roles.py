@@ -2,9 +2,8 @@
 """Which warps run which partition of a warp-specialised kernel.
 
 The TTGIR says how many warps each partition has; which ones, the compiler decides later and writes into a table in
-shared memory, a byte for each warp behind the default ones: the partition, or a number beyond for a warp without work;
-at the end all get such a number, which tells them to leave. The table is found in the PTX as stores of constants; unless
-exactly one place fits, no roles are given: a wrong name misleads.
+shared memory, a byte for each warp behind the default ones: the partition, or a number beyond for a warp without work; at the end all
+get such a number, which tells them to leave. The table is found in the PTX as stores of constants; unless exactly one place fits, no roles are given: a wrong name misleads.
 """
 
 import re
@@ -13,10 +12,8 @@ STORE = re.compile(r"st\.shared(?:\.v[24])?\.b32\s+\[global_smem(?:\+(\d+))?\],\
 
 
 def warp_roles(ttgir, ptx, warps):
-    """{"default": [0, 1, 2, 3], "partition 0": [6]}, or {} if the kernel has no partitions or they are not found."""
-    partitions = [
-        (int(n), int(count)) for n, count in re.findall(r"^\s*partition(\d+)\(.*num_warps\((\d+)\)", ttgir, re.M)
-    ]
+    """{"default": [0, 1, 2, 3], "partition 0": [6], ...}, or {} if the kernel has no partitions or they are not found."""
+    partitions = [(int(n), int(count)) for n, count in re.findall(r"^\s*partition(\d+)\(.*num_warps\((\d+)\)", ttgir, re.M)]
     default = re.search(r'"ttg\.num-warps" = (\d+)', ttgir)
     if not partitions or not default or [n for n, _ in partitions] != list(range(len(partitions))):
         return {}  # none, or more than one warp_specialize

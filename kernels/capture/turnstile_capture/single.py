@@ -12,8 +12,7 @@ from turnstile_capture.recorder import Recorder
 
 TORCH_NAMES = {"fp32": "float32", "f32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64",
                "i1": "bool", "u1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8",
-               "u16": "uint16", "u32": "uint32", "u64": "uint64",
-               "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}  # fmt: skip
+               "u16": "uint16", "u32": "uint32", "u64": "uint64", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}  # fmt: skip
 FIRST_ADDRESS, GAP = 0x7F40_0000_0000, 1 << 21
 
 
@@ -38,9 +37,9 @@ class ElementType:
 
 
 class PlainTensor:
-    """Looks to triton like a contiguous tensor; has no values."""
+    """Looks to triton like a contiguous tensor; has values only where the signature gives them."""
 
-    def __init__(self, triton_name, shape, address):
+    def __init__(self, triton_name, shape, address, values=None):
         self.dtype, self.shape, self._address = ElementType(triton_name), tuple(shape), address
         strides, step = [], 1
         for extent in reversed(self.shape):
@@ -49,6 +48,13 @@ class PlainTensor:
         self.strides = tuple(reversed(strides))
         self.bytes = step * self.dtype.itemsize
         self.type = memory.element_type(triton_name, self.dtype.itemsize)
+        self.contents = None
+        if values is not None:
+            if step != len(values) or self.type not in memory.INTEGERS:
+                raise CaptureError(f"--signature: {len(values)} values for {step} elements of the type {triton_name}; "
+                                   "only arrays of integers have values, as many as elements")  # fmt: skip
+            width = self.dtype.itemsize
+            self.contents = b"".join((value & ((1 << 8 * width) - 1)).to_bytes(width, "little") for value in values)
 
     def data_ptr(self):
         return self._address
@@ -76,15 +82,15 @@ class PlainMemory:
     def __init__(self):
         self._next = FIRST_ADDRESS
 
-    def tensor(self, triton_name, shape):
-        made = PlainTensor(triton_name, shape, self._next)
+    def tensor(self, triton_name, shape, values=None):
+        made = PlainTensor(triton_name, shape, self._next, values)
         self._next += -(-made.bytes // GAP) * GAP + GAP
         return made
 
     def view_of(self, tensor):
         if not isinstance(tensor, PlainTensor):
             raise CaptureError(f"an argument of the type {type(tensor).__name__} is not understood")
-        allocation = memory.Allocation(tensor.data_ptr(), tensor.data_ptr(), tensor.bytes, lambda: None)
+        allocation = memory.Allocation(tensor.data_ptr(), tensor.data_ptr(), tensor.bytes, lambda: tensor.contents)
         return memory.View(allocation, 0, tensor.type, tensor.shape, tensor.strides)
 
     def view_at(self, address):
@@ -134,24 +140,20 @@ def parse_signature(text):
         if not found:
             raise CaptureError(f"--signature: '{part}' is not name=type")
         name, rest = found[1], found[2].strip()
-        pointer = re.fullmatch(r"\*(\w+)\s*\[([\d,\s]+)\]", rest)
+        pointer = re.fullmatch(r"\*(\w+)\s*\[([\d,\s]+)\](?:\s*:\s*\[((?:\s*-?\d+\s*,)*\s*-?\d+)\s*\])?", rest)
         descriptor = re.fullmatch(r"(tensordesc<\s*(\w+)\s*\[([\d,\s]+)\]\s*>)\s*\[([\d,\s]+)\]", rest)
         scalar = re.fullmatch(r"(\w+)\s*:\s*(.+)", rest)
         if pointer and pointer[1] in TORCH_NAMES:
-            out.append(Argument(name, "*" + pointer[1], tuple(int(n) for n in pointer[2].split(",") if n.strip())))
+            shape = tuple(int(n) for n in pointer[2].split(",") if n.strip())
+            values = pointer[3] and [int(n) for n in pointer[3].split(",") if n.strip()]
+            out.append(Argument(name, "*" + pointer[1], shape, values))
         elif descriptor and descriptor[2] in TORCH_NAMES:
-            out.append(
-                Argument(
-                    name, descriptor[1].replace(" ", ""), tuple(int(n) for n in descriptor[4].split(",") if n.strip())
-                )
-            )
+            out.append(Argument(name, descriptor[1].replace(" ", ""), tuple(int(n) for n in descriptor[4].split(",") if n.strip())))
         elif scalar and scalar[1] in TORCH_NAMES:
             out.append(Argument(name, scalar[1], value=plain_value(scalar[2])))
         else:
-            raise CaptureError(
-                f"--signature: '{part}': expected name=*TYPE[shape], name=TYPE:value or "
-                f"name=tensordesc<TYPE[block]>[shape]; types are {', '.join(TORCH_NAMES)}"
-            )
+            raise CaptureError(f"--signature: '{part}': expected name=*TYPE[shape], name=*TYPE[shape]:[values], name=TYPE:value or "
+                               f"name=tensordesc<TYPE[block]>[shape]; types are {', '.join(TORCH_NAMES)}")
     return out
 
 
@@ -187,13 +189,11 @@ def descriptor(function, tensor, kind, block):
         import triton.experimental.gluon.language as gl
         from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-        names = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8e4nv": "float8e4nv", "fp8e5": "float8e5",
-                 "i8": "int8", "u8": "uint8", "i16": "int16", "i32": "int32"}  # fmt: skip
-        if kind not in names:
-            raise CaptureError(f"--signature: Gluon descriptors are of {', '.join(names)}, not {kind}")
-        return TensorDescriptor(
-            tensor, shape, strides, block, gl.NVMMASharedLayout.get_default_for(block, getattr(gl, names[kind]))
-        )
+        types = {"fp32": gl.float32, "fp16": gl.float16, "bf16": gl.bfloat16, "fp8e4nv": gl.float8e4nv, "fp8e5": gl.float8e5,
+                 "i8": gl.int8, "u8": gl.uint8, "i16": gl.int16, "i32": gl.int32}  # fmt: skip
+        if kind not in types:
+            raise CaptureError(f"--signature: Gluon descriptors are of {', '.join(types)}, not {kind}")
+        return TensorDescriptor(tensor, shape, strides, block, gl.NVMMASharedLayout.get_default_for(block, types[kind]))
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor(tensor, shape, strides, block)
@@ -211,7 +211,7 @@ def run(arguments, target, triton, dialect, problems):
     values = {}
     for argument in parse_signature(arguments.signature):
         if argument.kind.startswith("*"):
-            values[argument.name] = world.tensor(argument.kind[1:], argument.shape)
+            values[argument.name] = world.tensor(argument.kind[1:], argument.shape, argument.value)
         elif argument.kind.startswith("tensordesc"):
             kind, block = re.fullmatch(r"tensordesc<(\w+)\[([\d,]+)\]>", argument.kind).groups()
             values[argument.name] = descriptor(function, world.tensor(kind, argument.shape), kind,

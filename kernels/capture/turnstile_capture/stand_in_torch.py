@@ -16,20 +16,8 @@ from turnstile_capture.torch_memory import TorchMemory
 
 MOST_INTEGER_BYTES = 256 << 20
 MOST_FLOATS = 4096
-READERS = {
-    "item",
-    "tolist",
-    "numpy",
-    "__bool__",
-    "__int__",
-    "__float__",
-    "__index__",
-    "__array__",
-    "__complex__",
-    "__contains__",
-    "__dlpack__",
-    "is_nonzero",
-}
+READERS = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__", "__complex__",
+           "__contains__", "__dlpack__", "is_nonzero"}  # fmt: skip
 FILLED_FROM_NOTHING = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 WHOLE_WRITES = {"zero_", "fill_", "copy_", "random_", "uniform_", "normal_", "fill_diagonal_"}
 
@@ -41,10 +29,8 @@ def constant(value):
 
 class ValueNotKnown(RuntimeError):
     def __init__(self, what):
-        super().__init__(
-            f"turnstile-capture: {what}: this value is not known, because no kernel runs without a GPU and "
-            f"floating-point tensors have no values"
-        )
+        super().__init__(f"turnstile-capture: {what}: this value is not known, because no kernel runs without a GPU and "
+                         f"floating-point tensors have no values")  # fmt: skip
 
 
 class StandInTorch:
@@ -110,10 +96,7 @@ class StandInTorch:
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if name == "data_ptr" and first is not None:
             return self.memory.data_ptr(first)
-        if (
-            name in ("cuda", "cpu", "to", "get_device", "is_pinned", "pin_memory", "record_stream")
-            and first is not None
-        ):
+        if name in ("cuda", "cpu", "to", "get_device", "is_pinned", "pin_memory", "record_stream") and first is not None:
             return self._move(name, func, first, args[1:], kwargs)
         if name in READERS and first is not None and self.memory.is_unknown(first):
             raise ValueNotKnown(f"Tensor.{name}")
@@ -147,23 +130,8 @@ class StandInTorch:
     def _is_factory(self, name, first, args, kwargs):
         if not self.default_is_gpu or self._tensors((args, kwargs)):
             return False
-        return name in (
-            "empty",
-            "zeros",
-            "ones",
-            "full",
-            "rand",
-            "randn",
-            "randint",
-            "arange",
-            "tensor",
-            "as_tensor",
-            "eye",
-            "linspace",
-            "randperm",
-            "empty_strided",
-            "normal",
-        )
+        return name in ("empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "tensor", "as_tensor", "eye",
+                        "linspace", "randperm", "empty_strided", "normal")  # fmt: skip
 
     def _move(self, name, func, tensor, rest, kwargs):
         torch = self.torch
@@ -184,11 +152,8 @@ class StandInTorch:
         kwargs.pop("non_blocking", None)
         if rest and isinstance(rest[0], torch.Tensor):
             other = rest.pop(0)
-        elif rest and (
-            rest[0] is None
-            or isinstance(rest[0], (str, torch.device))
-            or (isinstance(rest[0], int) and not isinstance(rest[0], bool))
-        ):
+        elif rest and (rest[0] is None or isinstance(rest[0], (str, torch.device)) or
+                       (isinstance(rest[0], int) and not isinstance(rest[0], bool))):  # fmt: skip
             device = rest.pop(0)
             if rest and isinstance(rest[-1], bool):
                 rest = rest[:1] if isinstance(rest[0], torch.dtype) else []
@@ -271,9 +236,7 @@ class StandInTorch:
         if not unknown:
             result = func(*args, **kwargs)
             return self._marked(result) if gpu else result
-        without = self._map(
-            lambda v: v.to("meta") if isinstance(v, torch.Tensor) and not v.is_meta else v, (args, kwargs)
-        )
+        without = self._map(lambda v: v.to("meta") if isinstance(v, torch.Tensor) and not v.is_meta else v, (args, kwargs))
         if self._is_view(name) and len(tensors) == 1 and not tensors[0].is_meta:
             return self._marked(func(*args, **kwargs))  # keeps to its allocation, which is known to be unknown
         try:
@@ -289,38 +252,13 @@ class StandInTorch:
     def _is_in_place(name):
         if name in ("requires_grad_", "retain_grad", "detach_"):
             return False
-        return (
-            name == "__setitem__"
-            or (name.endswith("_") and not name.endswith("__"))
-            or (
-                name.startswith("__i")
-                and name.endswith("__")
-                and name not in ("__index__", "__int__", "__invert__", "__init__")
-            )
-        )
+        return name == "__setitem__" or (name.endswith("_") and not name.endswith("__")) or (
+            name.startswith("__i") and name.endswith("__") and name not in ("__index__", "__int__", "__invert__", "__init__"))
 
     @staticmethod
     def _is_view(name):
-        return name in (
-            "view",
-            "reshape",
-            "__getitem__",
-            "select",
-            "narrow",
-            "unsqueeze",
-            "squeeze",
-            "transpose",
-            "permute",
-            "t",
-            "expand",
-            "as_strided",
-            "flatten",
-            "unflatten",
-            "detach",
-            "view_as",
-            "swapaxes",
-            "movedim",
-        )
+        return name in ("view", "reshape", "__getitem__", "select", "narrow", "unsqueeze", "squeeze", "transpose", "permute", "t",
+                        "expand", "as_strided", "flatten", "unflatten", "detach", "view_as", "swapaxes", "movedim")  # fmt: skip
 
     # --- taking over -----------------------------------------------------------------------------------------
 
@@ -366,22 +304,11 @@ class StandInTorch:
         cuda = torch.cuda
         major, minor = target.capability
         properties = types.SimpleNamespace(
-            name=target.name,
-            major=major,
-            minor=minor,
-            multi_processor_count=target.multiprocessors,
-            total_memory=target.memory,
-            shared_memory_per_block=49152,
-            warp_size=target.warp_size,
-            shared_memory_per_block_optin=target.shared_memory,
-            shared_memory_per_multiprocessor=target.shared_memory + 1024,
-            max_threads_per_multi_processor=2048,
-            regs_per_multiprocessor=65536,
-            L2_cache_size=50 << 20,
-            gcnArchName=str(target.arch) if target.backend == "hip" else "",
-            is_integrated=0,
-            is_multi_gpu_board=0,
-        )
+            name=target.name, major=major, minor=minor, multi_processor_count=target.multiprocessors,
+            total_memory=target.memory, shared_memory_per_block=49152, warp_size=target.warp_size,
+            shared_memory_per_block_optin=target.shared_memory, shared_memory_per_multiprocessor=target.shared_memory + 1024,
+            max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, L2_cache_size=50 << 20,
+            gcnArchName=str(target.arch) if target.backend == "hip" else "", is_integrated=0, is_multi_gpu_board=0)  # fmt: skip
 
         class Stream:
             cuda_stream = 0
@@ -428,41 +355,18 @@ class StandInTorch:
 
         stream = Stream()
         values = {
-            "is_available": True,
-            "is_initialized": True,
-            "device_count": 1,
-            "init": None,
-            "current_device": 0,
-            "set_device": None,
-            "synchronize": None,
-            "empty_cache": None,
-            "get_device_name": target.name,
-            "get_device_capability": (major, minor),
-            "get_device_properties": properties,
-            "current_stream": stream,
-            "default_stream": stream,
-            "set_stream": None,
-            "is_bf16_supported": True,
-            "memory_allocated": 0,
-            "mem_get_info": (target.memory, target.memory),
-            "max_memory_allocated": 0,
-            "memory_reserved": 0,
-            "max_memory_reserved": 0,
-            "reset_peak_memory_stats": None,
-            "manual_seed": None,
-            "manual_seed_all": None,
-            "_lazy_init": None,
-            "is_current_stream_capturing": False,
-        }
+            "is_available": True, "is_initialized": True, "device_count": 1, "init": None, "current_device": 0,
+            "set_device": None, "synchronize": None, "empty_cache": None, "get_device_name": target.name,
+            "get_device_capability": (major, minor), "get_device_properties": properties, "current_stream": stream,
+            "default_stream": stream, "set_stream": None, "is_bf16_supported": True, "memory_allocated": 0,
+            "mem_get_info": (target.memory, target.memory), "max_memory_allocated": 0, "memory_reserved": 0,
+            "max_memory_reserved": 0, "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
+            "_lazy_init": None, "is_current_stream_capturing": False,
+        }  # fmt: skip
         answers = {name: constant(value) for name, value in values.items()}
-        answers |= {
-            "Stream": Stream,
-            "ExternalStream": type("ExternalStream", (Stream,), {}),
-            "Event": Event,
-            "stream": type("stream", (Guard,), {}),
-            "device": type("device", (Guard,), {}),
-            "device_of": type("device_of", (Guard,), {}),
-        }
+        answers |= {"Stream": Stream, "ExternalStream": type("ExternalStream", (Stream,), {}), "Event": Event,
+                    "stream": type("stream", (Guard,), {}), "device": type("device", (Guard,), {}),
+                    "device_of": type("device_of", (Guard,), {})}  # fmt: skip
         for name, answer in answers.items():
             setattr(cuda, name, answer)
         for name in ("range_push", "range_pop", "mark"):

@@ -60,6 +60,4 @@ def parse_target(text, multiprocessors=None):
         name, sms, shared, memory, warp = AMD[text]
         return Target(text, "hip", text, warp, name, multiprocessors or sms, shared, memory)
     known = ", ".join([f"sm_{arch}" for arch in NVIDIA] + list(AMD))
-    raise CaptureError(
-        f"--target {text}: not one of {known}; the letters a and f may follow a number, triton chooses them"
-    )
+    raise CaptureError(f"--target {text}: not one of {known}; the letters a and f may follow a number, triton chooses them")

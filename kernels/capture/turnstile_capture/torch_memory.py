@@ -53,36 +53,18 @@ class TorchMemory:
             if inner is None or not hasattr(value, "dtype"):
                 raise CaptureError(f"an argument of the type {type(value).__name__} is not understood")
             view = self.view_of(inner)
-            return memory.View(
-                view.allocation,
-                view.offset,
-                memory.element_type(value.dtype, memory.WIDTHS[view.type]),
-                view.shape,
-                view.strides,
-            )
+            return memory.View(view.allocation, view.offset, memory.element_type(value.dtype, memory.WIDTHS[view.type]),
+                               view.shape, view.strides)  # fmt: skip
         storage = self._storage(value)
         with torch._C.DisableTorchFunction():
             width = value.element_size()
-            allocation = memory.Allocation(
-                storage._cdata, self._address(storage), storage.nbytes(), lambda: self._read(storage)
-            )
-            view = memory.View(
-                allocation,
-                value.storage_offset() * width,
-                memory.element_type(value.dtype, width),
-                tuple(value.shape),
-                tuple(value.stride()),
-            )
+            allocation = memory.Allocation(storage._cdata, self._address(storage), storage.nbytes(),
+                                           lambda: self._read(storage))  # fmt: skip
+            view = memory.View(allocation, value.storage_offset() * width, memory.element_type(value.dtype, width),
+                               tuple(value.shape), tuple(value.stride()))  # fmt: skip
         # Kept without the reader, which holds the storage.
-        self._named[allocation.address] = (
-            self._weak(storage),
-            allocation.bytes,
-            view.offset,
-            view.type,
-            view.shape,
-            view.strides,
-            storage._cdata,
-        )
+        self._named[allocation.address] = (self._weak(storage), allocation.bytes, view.offset, view.type, view.shape,
+                                           view.strides, storage._cdata)  # fmt: skip
         return view
 
     def view_at(self, address):

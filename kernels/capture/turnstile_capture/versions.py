@@ -15,9 +15,7 @@ class Dialect:
     """How one version of triton calls a kernel."""
 
     name: str
-    tma_flags: (
-        int  # truth values after the strides of a descriptor that is not a tensor map: padding, and tf32 rounding
-    )
+    tma_flags: int  # truth values after the strides of a descriptor that is not a tensor map: padding, and tf32 rounding
     cluster_key: str  # name of the metadata that holds a cluster shape of its own; "" if there is none
     grid_times_ctas: bool = True  # the launcher multiplies the grid by num_ctas
 

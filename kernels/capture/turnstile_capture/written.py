@@ -14,17 +14,13 @@ NAME = re.compile(r"%[\w$.\-]+(?:#\d+)?")
 LOCATION = re.compile(r"\bloc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 HEADER = re.compile(r"tt\.func public @[\w$.\"]+\((.*?)\)(?: attributes| \{|\s*->)", re.S)
 POINTER = re.compile(r"!tt\.ptr|tensordesc|!ttng\.tensormap")
-STORE = re.compile(
-    r"\b\w+\.[\w.]*(?:store|atomic|local_to_global|descriptor_reduce|descriptor_scatter|tma_reduce|tma_scatter)[\w.]*"
-)
+STORE = re.compile(r"\b\w+\.[\w.]*(?:store|atomic|local_to_global|descriptor_reduce|descriptor_scatter|tma_reduce|tma_scatter)[\w.]*")
 ON_CHIP = re.compile(r"local_store|tmem_store|shmem_store|store_wait|local_atomic")
 LOADS = re.compile(r"load|gather|global_to_local|prefetch")
 READS_TOO = re.compile(r"atomic|reduce")
-PASSES_ON = re.compile(
-    r"\b(?:tt\.(?:splat|addptr|broadcast|expand_dims|bitcast|trans|reshape|join|cat|make_tensor_descriptor|ptr_to_int|"
-    r"int_to_ptr|reinterpret_tensor_descriptor)|ttg\.(?:convert_layout|warp_specialize\w*)|scf\.\w+|cf\.\w+|arith\.\w+|"
-    r"builtin\.\w+|ttng\.reinterpret_tensor_descriptor|llvm\.intr\.assume)\b"
-)
+PASSES_ON = re.compile(r"\b(?:tt\.(?:splat|addptr|broadcast|expand_dims|bitcast|trans|reshape|join|cat|make_tensor_descriptor|"
+                       r"ptr_to_int|int_to_ptr|reinterpret_tensor_descriptor)|ttg\.(?:convert_layout|warp_specialize\w*)|"
+                       r"scf\.\w+|cf\.\w+|arith\.\w+|builtin\.\w+|ttng\.reinterpret_tensor_descriptor|llvm\.intr\.assume)\b")  # fmt: skip
 
 
 @dataclass
