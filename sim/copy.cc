@@ -155,7 +155,40 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
   return effect;
 }
 
+namespace {
+
+/// A store of some bytes of each 16 (.cp_mask): runs of them, which repeat every 16 bytes.
+CopyEffect land_masked_store(Cta& cta, const Copy& copy) {
+  const uint32_t place = cta.recorder.trace().ops[copy.op].place;
+  const auto count = static_cast<uint32_t>(copy.bytes / 16);
+  CopyEffect effect;
+  ByteRun run;
+  for (unsigned first = 0; first < 16;) {
+    unsigned last = first;
+    while (last < 16 && (copy.byte_mask >> last & 1) != 0) ++last;
+    if (last == first) {
+      ++first;
+      continue;
+    }
+    const unsigned bytes = last - first;
+    const ByteRange on_chip{copy.shared + first, copy.shared + last, 16, count};
+    const ByteRange off_chip{copy.offset + first, copy.offset + last, 16, count};
+    effect.reads.push_back(cta.shared_footprint({&on_chip, 1}));
+    effect.writes.push_back(cta.recorder.footprint(Space::global, copy.buffer, {&off_chip, 1}));
+    run.resize(bytes, cta.provenance());
+    for (uint32_t chunk = 0; chunk < count; ++chunk) {
+      cta.shared.read(copy.shared + first + 16 * chunk, bytes, run);
+      cta.write_global(copy.buffer, copy.offset + first + 16 * chunk, bytes, run, 0, place);
+    }
+    first = last;
+  }
+  return effect;
+}
+
+}  // namespace
+
 CopyEffect land_plain_copy(Cta& cta, const Copy& copy) {
+  if (copy.byte_mask != 0xffff) return land_masked_store(cta, copy);
   const uint32_t place = cta.recorder.trace().ops[copy.op].place;
   const ByteRange on_chip{copy.shared, copy.shared + copy.bytes, 0, 1};
   const ByteRange off_chip{copy.offset, copy.offset + copy.bytes, 0, 1};

@@ -125,6 +125,7 @@ struct Copy {
   uint32_t shared = 0;  ///< address in the shared window
   uint32_t buffer = 0;  ///< plain copies
   uint64_t offset = 0, bytes = 0;
+  uint16_t byte_mask = 0xffff;       ///< plain stores: which bytes of each 16 are copied
   Cta* target = nullptr;             ///< whose shared memory a load writes (MB30: one copy for each)
   BarrierObject* barrier = nullptr;  ///< loads complete on it; entries of Cta::barriers stay
   BulkQueue* queue = nullptr;        ///< stores belong to it

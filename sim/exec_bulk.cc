@@ -220,7 +220,7 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
-// Operand registers: load: [dst], [src], bytes, [mbarrier]; store: [dst], [src], bytes.
+// Operand registers: load: [dst], [src], bytes, [mbarrier]; store: [dst], [src], bytes {, byte mask}.
 Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (!known_in(warp, d.src, lanes)) return unknown_operand(cta, d);
   const bool is_load = d.variant == load;
@@ -262,6 +262,7 @@ Step exec_plain_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                                      copy.bytes, cta.recorder.trace().allocation_names[copy.buffer]),
                          "check the size against the launch file");
       if (!is_load) {
+        if (d.byte_mask) copy.byte_mask = static_cast<uint16_t>(warp.regs.get(d.src[3], lane));
         issue(cta, warp, d, s.agent, lane, copy, copy.bytes);
         continue;
       }

@@ -148,6 +148,48 @@ Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
+/// One value of all lanes (redux.sync).
+Step reduce_lanes(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  cta.order_strands(warp, lanes, d.index);
+  if (d.dst[0] == Decoded::none) return Step::next;
+  if (d.opaque || (warp.regs.known(d.src[0]) & lanes) != lanes) {
+    if (cta.provenance())
+      return cta.unknown(d, "a reduction over values that are expressions: it combines all lanes at once");
+    warp.regs.forget(d.dst[0], lanes);
+    return Step::next;
+  }
+  const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+  auto result = static_cast<uint32_t>(warp.regs.get(d.src[0], first));
+  for (LaneMask rest = lanes & (lanes - 1); rest != 0; rest &= rest - 1) {
+    const auto value =
+        static_cast<uint32_t>(warp.regs.get(d.src[0], static_cast<unsigned>(std::countr_zero(rest))));
+    const bool less =
+        d.is_signed ? static_cast<int32_t>(value) < static_cast<int32_t>(result) : value < result;
+    switch (static_cast<ReduxForm>(d.variant)) {
+      case redux_add:
+        result += value;
+        break;
+      case redux_min:
+        result = less ? value : result;
+        break;
+      case redux_max:
+        result = less ? result : value;
+        break;
+      case redux_and:
+        result &= value;
+        break;
+      case redux_or:
+        result |= value;
+        break;
+      case redux_xor:
+        result ^= value;
+        break;
+    }
+  }
+  warp.regs.set_lanes(d.dst[0], lanes, result);
+  return Step::next;
+}
+
 Step vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   if (d.dst[0] == Decoded::none) return Step::next;
@@ -179,6 +221,11 @@ Step exec_shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 Step exec_vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return by_member_mask(cta, warp, d, lanes, d.src[1],
                         [&](LaneMask members) { return vote(cta, warp, d, members); });
+}
+
+Step exec_redux(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  return by_member_mask(cta, warp, d, lanes, d.src[1],
+                        [&](LaneMask members) { return reduce_lanes(cta, warp, d, members); });
 }
 
 Step exec_warp_sync(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {

@@ -49,4 +49,21 @@ Step exec_trap(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                    "a check of the kernel itself failed on this launch");
 }
 
+// Prints nothing: what it returns, the number of arguments, is not known. Sources: results, arguments.
+Step exec_call(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  const std::vector<ptx::Operand>& results = d.text->operands[0].elements;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].kind != ptx::OperandKind::symbol) {
+      if (results[i].kind == ptx::OperandKind::reg) warp.regs.forget(d.src[i], lanes);
+      continue;
+    }
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      warp.local[lane].forget(warp.regs.get(d.src[i], lane),
+                              cta.program.entry->symbols[results[i].symbol].bytes);
+    }
+  }
+  return Step::next;
+}
+
 }  // namespace turnstile::sim

@@ -97,7 +97,7 @@ void set_expressions(Warp& warp, const Decoded& d, LaneMask lanes) {
 
 Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const PureOp& op = d.pure;
-  LaneMask known = lanes;
+  LaneMask known = op.run != nullptr ? lanes : 0;
   bool uniform = d.dst.size() == 1 && d.dst[0] != Decoded::none;
   for (size_t i = 0; i < op.inputs; ++i) {
     known &= warp.regs.known(d.src[i]);

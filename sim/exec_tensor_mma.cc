@@ -97,26 +97,6 @@ std::vector<ByteRange> k_major(const OperandView& v, uint32_t rows, uint32_t row
   return operand_ranges(v, rows, row_bytes);
 }
 
-/// Of one whose rows lie along M or N: `extent` bytes of it, `depth` steps of K. Swizzle atoms are as wide as
-/// the swizzle and 8 steps of K deep (PTX ISA, canonical layouts).
-std::vector<ByteRange> mn_major(const OperandView& v, uint32_t extent, uint32_t depth) {
-  std::vector<ByteRange> out;
-  const uint32_t width = v.swizzle == Swizzle::b128  ? 128
-                         : v.swizzle == Swizzle::b64 ? 64
-                         : v.swizzle == Swizzle::b32 ? 32
-                                                     : 16;
-  const bool plain = v.swizzle == Swizzle::none;  // without swizzle the two strides change places
-  const uint32_t along = plain ? v.stride_bytes : v.leading_bytes,
-                 deep = plain ? v.leading_bytes : v.stride_bytes;
-  for (uint32_t at = 0; at < extent; at += width)
-    for (uint32_t k = 0; k < depth; k += 8) {
-      const uint32_t begin = v.start + at / width * along + k / 8 * deep;
-      out.push_back({begin, begin + width * std::min(8u, depth - k), 0, 1});
-    }
-  normalise(out);
-  return out;
-}
-
 /// The part of the instruction descriptor that decides what is touched (PTX ISA 9.7.16.4.2).
 struct MatrixShape {
   uint32_t m = 0, n = 0;
@@ -237,12 +217,12 @@ Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         true, false);
   } else {
     touches.shared(warp.regs.get(d.src[1], lane), "A", [&](const OperandView& v) {
-      return shape.a_mn_major ? mn_major(v, rows * d.shape[0], k_bytes / d.shape[0])
+      return shape.a_mn_major ? mn_major_ranges(v, rows * d.shape[0], k_bytes / d.shape[0])
                               : k_major(v, rows, k_bytes);
     });
   }
   touches.shared(warp.regs.get(d.src[2], lane), "B", [&](const OperandView& v) {
-    return shape.b_mn_major ? mn_major(v, b_rows * d.shape[0], k_bytes / d.shape[0])
+    return shape.b_mn_major ? mn_major_ranges(v, b_rows * d.shape[0], k_bytes / d.shape[0])
                             : k_major(v, b_rows, k_bytes);
   });
   if (scaled) {  // one column holds the factors of 32 rows

@@ -88,7 +88,7 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     for (const bool is_b : {false, true}) {
       if (!is_b && a_in_registers) continue;
       const OperandFootprint& operand =
-          operand_footprint(cta, is_b ? b : a, is_b ? d.shape[1] : 64, d.shape[2] * 2);
+          operand_footprint(cta, is_b ? b : a, is_b ? d.shape[1] : 64, (d.mn_major & (is_b ? 2 : 1)) != 0);
       if (!operand.problem.empty())
         return cta.fault(warp, lanes, d, "WG2", fmt::format("'{}' has {}", d.text->mnemonic, operand.problem),
                          "check the descriptor: start address >> 4, stride >> 4, swizzle mode");

@@ -12,6 +12,7 @@
 #include "sim/form_reading.h"
 #include "sim/forms_async.h"
 #include "sim/forms_cluster.h"
+#include "sim/forms_matrix.h"
 #include "sim/handlers.h"
 #include "sim/numerics/tensor_core.h"
 #include "sim/poll_loop.h"
@@ -58,10 +59,14 @@ Reading read_memory(const ptx::Instruction& i, Decoded& d) {
                        x.rfind("param", 0) == 0 || x == "const" || x == "v2" || x == "v4" || x == "v8" ||
                        x == "nc" || x == "weak" || x == "ca" || x == "cg" || x == "cs" || x == "lu" ||
                        x == "cv" || x == "wb" || x == "wt" || is_order(x) || x == "shared::cluster" ||
-                       x.rfind("L1::", 0) == 0 || (x.rfind("L2::", 0) == 0 && x != "L2::cache_hint");
+                       x.rfind("L1::", 0) == 0 || x.rfind("L2::", 0) == 0;
     if (!plain) return fmt::format("modifier '.{}'", x);
     if (x[0] == 'v' && x.size() == 2 && x[1] >= '2' && x[1] <= '8')
       d.vector = static_cast<uint8_t>(x[1] - '0');
+  }
+  if (has(i, "L2::cache_hint")) {  // the policy, last of the operands, is a hint
+    if (d.src.size() < 2) return std::string("its operands");
+    d.src.pop_back();
   }
   if (i.modifiers.back() == "b128" && d.vector == 1 && !d.dst.empty()) {
     d.bytes = 8;  // of a 128-bit register only the low half is kept: the answer of a try_cancel lies there
@@ -72,6 +77,10 @@ Reading read_memory(const ptx::Instruction& i, Decoded& d) {
   }
   if (d.bytes * d.vector > 32) return std::string("more than 32 bytes at once");
   d.space = space_of(i);
+  if (d.call_parameter) {  // parameters of calls lie with the thread's local variables
+    if (d.space != AddressSpace::param) return std::string("a parameter of a call");
+    d.space = AddressSpace::local;
+  }
   d.any_cta = has(i, "shared::cluster");
   if (!read_order(i, d)) return std::string("its memory order");
   return fine;
@@ -84,7 +93,8 @@ Reading read_load(const ptx::Instruction& i, Decoded& d) {
 Reading read_store(const ptx::Instruction& i, Decoded& d) {
   if (has(i, "async")) return read_store_async(i, d);
   d.run = exec_store;
-  if (has(i, "const") || space_of(i) == AddressSpace::param) return std::string("a store to constant memory");
+  if (has(i, "const") || (space_of(i) == AddressSpace::param && !d.call_parameter))
+    return std::string("a store to constant memory");
   return read_memory(i, d);
 }
 
@@ -316,7 +326,8 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
                                                        "multicast::cluster",
                                                        "cta_group::1",
                                                        "cta_group::2",
-                                                       "L2::cache_hint"};
+                                                       "L2::cache_hint",
+                                                       "cp_mask"};
         return std::find(std::begin(allowed), std::end(allowed), m) != std::end(allowed) ||
                (d.reduction.kind != Reduction::Kind::none &&
                 (m == "reduce" || m == "noftz" || m == reduction_type ||
@@ -329,6 +340,8 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
   if (is_load && d.reduction.kind != Reduction::Kind::none) return std::string("its modifiers");
   const size_t multicast = has(i, "multicast::cluster") ? 1 : 0;  // a mask of CTAs behind the barrier
   if (!is_load && (multicast != 0 || has(i, "cta_group::1") || has(i, "cta_group::2")))
+    return std::string("its modifiers");
+  if (has(i, "cp_mask") && (is_load || has(i, "tensor") || d.reduction.kind != Reduction::Kind::none))
     return std::string("its modifiers");
   d.shape[1] = static_cast<uint32_t>(multicast);
   d.shape[2] = has(i, "cta_group::2") ? 2 : 1;
@@ -346,57 +359,48 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
     d.src.resize(needed);  // a cache policy behind them is a hint
   } else {
     const size_t needed = (is_load ? 4 : 3) + multicast;
-    if (d.src.size() < needed) return std::string("its operands");
+    if (d.src.size() < needed + (has(i, "cp_mask") ? 1 : 0)) return std::string("its operands");
+    const uint32_t mask = d.src.back();  // of bytes, behind a cache policy
     d.src.resize(needed);
+    if (has(i, "cp_mask")) {
+      d.byte_mask = true;
+      d.src.push_back(mask);
+    }
   }
   return fine;
 }
 
-bool shape_of(std::string_view text, uint32_t (&shape)[3]) {
-  return std::sscanf(std::string(text).c_str(), "m%un%uk%u", &shape[0], &shape[1], &shape[2]) == 3;
+Reading read_redux(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_redux;
+  const std::string_view type = i.modifiers.back();
+  std::string_view operation;
+  for (uint8_t k = 0; k < reduction_names.size(); ++k)
+    if (has(i, reduction_names[k])) {
+      operation = reduction_names[k];
+      d.variant = k;
+    }
+  const bool logic = d.variant >= redux_and, floating = type == "f32";
+  d.is_signed = type == "s32";
+  d.opaque = floating;  // sm_100a: minima of floats, which have no exact model yet
+  if (operation.empty() || i.modifiers.size() < 4 || !has(i, "sync") ||
+      !(floating ? only(i, {"sync", operation, "abs", "NaN", "f32"}) : only(i, {"sync", operation, type})))
+    return "its modifiers";
+  if (logic ? type != "b32"
+            : type != "u32" && type != "s32" && (!floating || operation == reduction_names[redux_add]))
+    return fmt::format("type '.{}'", type);
+  return fine;
 }
 
-Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
-  const std::string_view verb =
-      i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
-  if (verb == "fence") d.run = exec_wgmma_fence;
-  if (verb == "commit_group") d.run = exec_wgmma_commit;
-  if (verb == "wait_group") d.run = exec_wgmma_wait;
-  if (d.run != nullptr) return only(i, {verb, "sync", "aligned"}) ? fine : Reading("its modifiers");
-  if (verb != "mma_async" || i.modifiers.size() != 8)
-    return std::string("its modifiers (sparse and integer forms)");
-  d.run = exec_wgmma;
-  if (!shape_of(i.modifiers[4], d.shape) || d.shape[0] != 64 || d.shape[1] % 8 != 0 || d.shape[1] > 256 ||
-      d.shape[1] == 0)
-    return std::string("this shape");
-  const std::string& accumulator = i.modifiers[5];
-  const std::optional<ElementType> a = element_from_name(i.modifiers[6]),
-                                   b = element_from_name(i.modifiers[7]);
-  if (accumulator != "f32" || !a || !b || *a != *b || (*a != ElementType::bf16 && *a != ElementType::f16) ||
-      d.shape[2] != 16)
-    return fmt::format("types .{}.{}.{}", accumulator, i.modifiers[6], i.modifiers[7]);
-  d.bytes = static_cast<uint8_t>(*a);
-  d.vector = static_cast<uint8_t>(*b);
-  if (d.dst.size() != d.shape[1] / 2) return std::string("this number of accumulators");
-  d.variant = i.operands.size() > 1 && i.operands[1].kind == ptx::OperandKind::vector ? 1 : 0;
-  const size_t scale_at = d.variant == 1 ? 5 : 2;
-  if (d.src.size() < scale_at + 1) return std::string("its operands");
-  if (d.variant == 1 && i.operands[1].elements.size() != 4)
-    return std::string("A in other than four registers");
-  // scale-a, scale-b, trans-a (shared A only), trans-b are immediates.
-  std::vector<int64_t> immediates;
-  for (size_t o = 4; o < i.operands.size(); ++o) {
-    if (i.operands[o].kind != ptx::OperandKind::immediate)
-      return std::string("a scale or transpose operand that is not an immediate");
-    immediates.push_back(static_cast<int64_t>(i.operands[o].immediate));
-  }
-  if (immediates.size() != (d.variant == 1 ? 3u : 4u)) return std::string("its operands");
-  for (size_t t = 2; t < immediates.size(); ++t)
-    if (immediates[t] != 0) return std::string("transposed (MN-major) operands");
-  const uint32_t scale_negated = (d.negated >> scale_at) & 1;
-  d.negated = (immediates[0] == -1 ? 1u : 0u) | (immediates[1] == -1 ? 2u : 0u) | scale_negated << 8;
-  d.src.resize(scale_at + 1);
-  return fine;
+/// Functions are known by name: their bodies are not read.
+Reading read_call(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_call;
+  d.negated = 0;
+  if (!only(i, {"uni"}) || i.operands.size() != 3) return "its modifiers";
+  const std::string& callee = i.operands[1].name;
+  if (callee == "__assertfail") d.run = exec_trap;
+  return callee == "vprintf" || callee == "__assertfail"
+             ? fine
+             : Reading(fmt::format("a call of '{}', whose body is not executed", callee));
 }
 
 struct Family {
@@ -404,7 +408,7 @@ struct Family {
   Reading (*read)(const ptx::Instruction&, Decoded&);
 };
 
-constexpr std::array<Family, 36> families = {{
+constexpr std::array<Family, 42> families = {{
     {"ld", read_load},
     {"st", read_store},
     {"mov", read_move},
@@ -431,6 +435,12 @@ constexpr std::array<Family, 36> families = {{
     {"vote", read_vote},
     {"cp", read_cp},
     {"wgmma", read_wgmma},
+    {"mma", read_mma},
+    {"ldmatrix", read_load_matrix},
+    {"stmatrix", read_store_matrix},
+    {"movmatrix", read_move_matrix},
+    {"redux", read_redux},
+    {"call", read_call},
     {"createpolicy", read_hint},
     {"griddepcontrol", read_grid_dependency},
     {"tcgen05", read_tensor},

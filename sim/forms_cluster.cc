@@ -102,7 +102,8 @@ Reading read_atomic(const ptx::Instruction& i, Decoded& d) {
     } else if (x == "acquire" || x == "acq_rel" || x == "release" || x == "relaxed") {
       d.order = static_cast<uint8_t>((x.rfind("acq", 0) == 0 ? order_acquire : 0) |
                                      (x == "release" || x == "acq_rel" ? order_release : 0));
-    } else if (x != "noftz" && x != "cta" && x != "cluster" && x != "gpu" && x != "sys") {
+    } else if (x != "L2::cache_hint" && x != "noftz" && x != "cta" && x != "cluster" && x != "gpu" &&
+               x != "sys") {
       return fmt::format("modifier '.{}'", x);
     }
   }
@@ -172,12 +173,13 @@ void read_scope(const ptx::Instruction& i, Decoded& d) {
 std::optional<std::string> cluster_operand_shape(const Decoded& d) {
   if (d.run == exec_atomic) {
     const bool swaps = d.variant == atomic_compare_and_swap;
-    // A cache policy at the end is a hint.
+    const std::vector<std::string>& m = d.text->modifiers;
+    const bool policy = std::find(m.begin(), m.end(), "L2::cache_hint") != m.end();  // a hint
     return std::string(d.text->root() == "red" ? "" : "v") +
            (d.vector > 1 ? "aS"
             : swaps      ? "ass"
                          : "as") +
-           "s?";
+           (policy ? "s" : "");
   }
   if (d.run == exec_mapa) return "dss";
   if (d.run == exec_getctarank) return "ds";

@@ -43,7 +43,7 @@ Reading read_access(const ptx::Instruction& i, Decoded& d) {
   return given == registers ? fine : Reading(fmt::format("{} registers", given));
 }
 
-Reading read_mma(const ptx::Instruction& i, Decoded& d) {
+Reading read_tensor_mma(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_tensor_mma;
   if (has(i, "sp") || has(i, "ws")) return "sparse and weight-stationary forms";
   std::string_view kind;
@@ -143,7 +143,7 @@ Reading read_tensor(const ptx::Instruction& i, Decoded& d) {
     return only(i, {verb, "cta_group::1", "cta_group::2", "sync", "aligned"}) ? fine
                                                                               : Reading("its modifiers");
   }
-  if (verb == "mma") return read_mma(i, d);
+  if (verb == "mma") return read_tensor_mma(i, d);
   if (verb == "cp") return read_copy_in(i, d);
   if (verb == "shift") {
     d.run = exec_tensor_shift;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "sim/cta.h"
 
 namespace turnstile::sim {
@@ -26,6 +29,7 @@ Step exec_branch(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_branch_indexed(Cta&, Warp&, const Decoded&, LaneMask);  // brx.idx
 Step exec_exit(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_trap(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_call(Cta&, Warp&, const Decoded&, LaneMask);  // of vprintf
 
 // exec_memory.cc
 Step exec_load(Cta&, Warp&, const Decoded&, LaneMask);
@@ -51,6 +55,15 @@ Step exec_elect(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_shuffle(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_vote(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_warp_sync(Cta&, Warp&, const Decoded&, LaneMask);
+inline constexpr std::array<std::string_view, 6> reduction_names = {"add", "min", "max", "and", "or", "xor"};
+enum ReduxForm : uint8_t { redux_add, redux_min, redux_max, redux_and, redux_or, redux_xor };
+Step exec_redux(Cta&, Warp&, const Decoded&, LaneMask);
+
+// exec_matrix_sync.cc
+Step exec_load_matrix(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_store_matrix(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_move_matrix(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_mma(Cta&, Warp&, const Decoded&, LaneMask);
 
 // exec_bulk.cc
 Step exec_tensor_copy(Cta&, Warp&, const Decoded&, LaneMask);

@@ -43,8 +43,27 @@ std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, ui
   return ranges;
 }
 
-const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, uint32_t row_bytes) {
-  const auto key = std::pair(descriptor, rows << 16 | row_bytes);  // descriptors repeat with the ring
+// Swizzle atoms are as wide as the swizzle and 8 steps of K deep (PTX ISA, canonical layouts).
+std::vector<ByteRange> mn_major_ranges(const OperandView& v, uint32_t extent, uint32_t depth) {
+  std::vector<ByteRange> out;
+  const uint32_t width = v.swizzle == Swizzle::b128  ? 128
+                         : v.swizzle == Swizzle::b64 ? 64
+                         : v.swizzle == Swizzle::b32 ? 32
+                                                     : 16;
+  const bool plain = v.swizzle == Swizzle::none;  // without swizzle the two strides change places
+  const uint32_t along = plain ? v.stride_bytes : v.leading_bytes,
+                 deep = plain ? v.leading_bytes : v.stride_bytes;
+  for (uint32_t at = 0; at < extent; at += width)
+    for (uint32_t k = 0; k < depth; k += 8) {
+      const uint32_t begin = v.start + at / width * along + k / 8 * deep;
+      out.push_back({begin, begin + width * std::min(8u, depth - k), 0, 1});
+    }
+  normalise(out);
+  return out;
+}
+
+const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, bool mn_major) {
+  const auto key = std::pair(descriptor, rows << 1 | (mn_major ? 1u : 0u));  // they repeat with the ring
   auto [it, fresh] = cta.operand_footprints.try_emplace(key);
   OperandFootprint& out = it->second;
   if (!fresh) return out;
@@ -53,7 +72,10 @@ const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_
     out.problem = "a matrix base offset, which the simulator has no model of";
     return out;
   }
-  const std::vector<ByteRange> ranges = operand_ranges(view, rows, row_bytes);
+  constexpr uint32_t element_bytes_mn = 2;  // only 16-bit types have transposed operands
+  const std::vector<ByteRange> ranges =
+      mn_major ? mn_major_ranges(view, rows * element_bytes_mn, wgmma_k_bytes / element_bytes_mn)
+               : operand_ranges(view, rows, wgmma_k_bytes);
   const uint64_t begin = ranges.front().begin, end = ranges.back().end;
   if (begin < AddressMap::shared_static_base || end > cta.shared.size())
     out.problem = fmt::format("an operand at shared 0x{:x} to 0x{:x}, outside shared memory", begin, end);
@@ -147,39 +169,52 @@ void compute_bits(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
       }
 }
 
-/// Expressions of the 16-bit elements of an operand.
+/// Whether results are 32 bits wide and operands lie along K in whole bytes.
+bool has_expressions(const Decoded& d) {
+  return d.mn_major == 0 && d.element_bits >= 8 && d.dst.size() == d.shape[1] / 2;
+}
+
+/// Expressions of the elements of an operand.
 std::vector<Hash128> gather_expressions(const Cta& cta, const OperandView& view, uint32_t rows,
-                                        uint32_t columns) {
+                                        uint32_t columns, uint32_t bytes) {
   std::vector<Hash128> out(size_t{rows} * columns);
+  const uint32_t of_chunk = 16 / bytes;
   for (uint32_t r = 0; r < rows; ++r)
-    for (uint32_t c = 0; c < columns / 8; ++c) {
+    for (uint32_t c = 0; c < columns / of_chunk; ++c) {
       const uint32_t at = view.chunk_address(r, c);
-      for (uint32_t i = 0; i < 8; ++i) {
-        const Hash128 bytes[2] = {cta.shared.byte(at + 2 * i), cta.shared.byte(at + 2 * i + 1)};
-        out[size_t{r} * columns + c * 8 + i] = value_of(bytes);
+      for (uint32_t i = 0; i < of_chunk; ++i) {
+        Hash128 parts[4];
+        for (uint32_t b = 0; b < bytes; ++b) parts[b] = cta.shared.byte(at + bytes * i + b);
+        out[size_t{r} * columns + c * of_chunk + i] = value_of({parts, bytes});
       }
     }
   return out;
 }
 
-std::vector<Hash128> gather_register_expressions(const Cta& cta, uint32_t first_warp, const Decoded& d) {
-  std::vector<Hash128> out(64 * 16);
+/// Of A in registers: register i of lane 4g+t holds elements of row g + 8*(i%2), from column (t + 4*(i/2))
+/// times the elements of a register on.
+std::vector<Hash128> gather_register_expressions(const Cta& cta, uint32_t first_warp, const Decoded& d,
+                                                 uint32_t bytes) {
+  const uint32_t columns = d.shape[2], of_register = 4 / bytes;
+  std::vector<Hash128> out(size_t{64} * columns);
   for (uint32_t w = 0; w < 4; ++w)
     for (uint32_t i = 0; i < 4; ++i)
       for (uint32_t lane = 0; lane < warp_size; ++lane)
-        for (uint32_t half = 0; half < 2; ++half) {
+        for (uint32_t e = 0; e < of_register; ++e) {
           const RegisterFile& regs = cta.warps[first_warp + w]->regs;
-          const Hash128 bytes[2] = {regs.byte(d.src[i], lane, 2 * half),
-                                    regs.byte(d.src[i], lane, 2 * half + 1)};
-          const ResultPlace p = a_register_place(w, lane, i, half);
-          out[p.row * 16 + p.column] = value_of(bytes);
+          Hash128 parts[4];
+          for (uint32_t b = 0; b < bytes; ++b) parts[b] = regs.byte(d.src[i], lane, e * bytes + b);
+          const uint32_t row = 16 * w + lane / 4 + 8 * (i % 2);
+          const uint32_t column = (lane % 4 + 4 * (i / 2)) * of_register + e;
+          out[size_t{row} * columns + column] = value_of({parts, bytes});
         }
   return out;
 }
 
-Hash128 positive_zero() {
-  const Hash128 bytes[2] = {hash_constant_byte(0), hash_constant_byte(0)};
-  return value_of(bytes);
+Hash128 positive_zero(uint32_t bytes) {
+  const Hash128 zeros[4] = {hash_constant_byte(0), hash_constant_byte(0), hash_constant_byte(0),
+                            hash_constant_byte(0)};
+  return value_of({zeros, bytes});
 }
 
 /// Notes the group if row `a` is of the row under test and `b` is the line asked for.
@@ -207,10 +242,13 @@ void log_step(SumLog& log, const WarpGroupOp& op, const Hash128* a, const Hash12
 void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
   const Decoded& d = *op.text;
   const uint32_t n = d.shape[1], k = d.shape[2];
-  const std::vector<Hash128> a = d.variant == 1 ? gather_register_expressions(cta, first_warp, d)
-                                                : gather_expressions(cta, decode_descriptor(op.a), 64, k);
-  const std::vector<Hash128> b = gather_expressions(cta, decode_descriptor(op.b), n, k);
-  const Hash128 zero = positive_zero();
+  const uint32_t bytes = d.element_bits / 8u;
+  const std::vector<Hash128> a = d.variant == 1
+                                     ? gather_register_expressions(cta, first_warp, d, bytes)
+                                     : gather_expressions(cta, decode_descriptor(op.a), 64, k, bytes);
+  const std::vector<Hash128> b = gather_expressions(cta, decode_descriptor(op.b), n, k, bytes);
+  const Hash128 zero = positive_zero(bytes);
+  const bool ordered = bytes != 2;  // T6 is known of 16-bit types
   const Hash128 node = combine(hash_text(d.key), hash_number(30, d.negated));
 
   std::vector<Hash128> c(size_t{64} * n);
@@ -247,7 +285,10 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
       if (cta.sum_log != nullptr) log_step(*cta.sum_log, op, row, column, k);
       Hash128 sum = hash_number(33, k);
       for (uint32_t x = 0; x < k; ++x)
-        if (!(row[x] == zero && column[x] == zero)) sum = add_unordered(sum, combine(row[x], column[x]));
+        if (!(row[x] == zero && column[x] == zero)) {
+          const Hash128 product = combine(row[x], column[x]);
+          sum = ordered ? combine(sum, product) : add_unordered(sum, product);
+        }
       result[r * n + j] = combine(combine(node, c[r * n + j]), sum);
     }
   }
@@ -265,23 +306,33 @@ void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
   const Decoded& d = *op.text;
   const auto first_warp = static_cast<uint32_t>(&group - cta.groups.data()) * 4;
   const AgentId issuer = cta.recorder.trace().ops[op.op].issuer;
-  const uint32_t row_bytes = d.shape[2] * 2;
-  auto reads = [&](uint64_t descriptor, uint32_t rows) {
-    const uint32_t footprint = operand_footprint(cta, descriptor, rows, row_bytes).footprint;
+  auto reads = [&](uint64_t descriptor, uint32_t rows, bool mn_major) {
+    const uint32_t footprint = operand_footprint(cta, descriptor, rows, mn_major).footprint;
     Event& e = cta.recorder.add(EventKind::async_access, issuer, d.index);
     e.object = op.op;
     e.footprint = footprint;
   };
-  if (d.variant == 0) reads(op.a, 64);
-  reads(op.b, d.shape[1]);
+  if (d.variant == 0) reads(op.a, 64, (d.mn_major & 1) != 0);
+  reads(op.b, d.shape[1], (d.mn_major & 2) != 0);
   switch (cta.options.domain) {
     case Domain::control:
       forget_results(cta, first_warp, d);
       break;
     case Domain::bits:
-      compute_bits(cta, first_warp, op);
+      if (d.opaque)
+        forget_results(cta, first_warp, d);
+      else
+        compute_bits(cta, first_warp, op);
       break;
     case Domain::provenance:
+      if (!has_expressions(d)) {
+        cta.recorder.unknown(
+            d.index,
+            fmt::format("'{}' with these operands has no expression of its results yet", d.text->mnemonic),
+            {});
+        forget_results(cta, first_warp, d);
+        break;
+      }
       compute_expressions(cta, first_warp, op);
       break;
   }

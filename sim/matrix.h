@@ -34,11 +34,17 @@ struct OperandFootprint {
   std::string problem;     ///< what is wrong with the descriptor
 };
 
-/// The footprint of `rows` rows of `row_bytes` bytes of the operand that a descriptor names.
-const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, uint32_t row_bytes);
+inline constexpr uint32_t wgmma_k_bytes = 32;  ///< of K that one wgmma multiplies, whatever the type
+
+/// The footprint of `rows` rows of the operand of one wgmma that a descriptor names; `mn_major`: of 16-bit
+/// elements that lie along M or N.
+const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, bool mn_major);
 
 /// Byte ranges that `rows` rows of `row_bytes` bytes of an operand occupy, sorted and joined.
 std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, uint32_t row_bytes);
+
+/// The same of an operand whose rows lie along M or N: `extent` bytes of it, `depth` steps of K.
+std::vector<ByteRange> mn_major_ranges(const OperandView& view, uint32_t extent, uint32_t depth);
 
 /// Where accumulator register `i` of `lane` in warp `warp_in_group` lies in the 64 x N result (f32, PTX
 /// ISA 9.7.15.5.2 figure of D).

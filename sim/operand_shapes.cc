@@ -7,6 +7,7 @@
 
 #include "sim/forms_async.h"
 #include "sim/forms_cluster.h"
+#include "sim/forms_matrix.h"
 #include "sim/handlers.h"
 
 namespace turnstile::sim {
@@ -45,8 +46,7 @@ constexpr Row rows[] = {
     {exec_branch_indexed, "sl"},
     {exec_exit, ""},
     {exec_trap, ""},
-    {exec_load, "va"},
-    {exec_store, "aS"},
+    {exec_call, "*"},
     {exec_mbarrier_init, "as"},
     {exec_mbarrier_inval, "a"},
     {exec_mbarrier_arrive, "?"},
@@ -61,11 +61,11 @@ constexpr Row rows[] = {
     {exec_shuffle, "1ssss"},
     {exec_vote, "?"},  // by mode, see below
     {exec_warp_sync, "s"},
+    {exec_redux, "Dss"},
     {exec_tensor_copy, "?"},
     {exec_plain_copy, "?"},
     {exec_bulk_commit, ""},
     {exec_bulk_wait, "i"},
-    {exec_wgmma, "?"},
     {exec_wgmma_fence, ""},
     {exec_wgmma_commit, ""},
     {exec_wgmma_wait, "i"},
@@ -78,12 +78,21 @@ std::optional<std::string> shape_of(const Decoded& d) {
     for (size_t i = 0; i < d.pure.inputs; ++i) shape += d.pure.input_bits[i] == 1 ? 'p' : 's';
     return shape;
   }
+  const std::vector<std::string>& m = d.text->modifiers;
+  const bool has_policy = std::find(m.begin(), m.end(), "L2::cache_hint") != m.end();
+  const std::string policy = has_policy ? "s" : "";  // a cache policy, at the end
+  if (d.run == exec_load) return "va" + policy;
+  if (d.run == exec_store) return "aS" + policy;
+  if (d.text->root() == "call") return "*";
   if (d.run == exec_vote) return d.variant == 3 ? "Dps" : "fps";
   if (d.run == exec_mbarrier_arrive)
     return (d.variant & (arrive_expects | arrive_no_complete)) != 0 ? "Das" : "Das?";
-  if (d.run == exec_tensor_copy) return d.variant == 0 ? (d.shape[1] != 0 ? "atass?" : "atas?") : "tas?";
-  if (d.run == exec_plain_copy) return d.variant == 0 ? (d.shape[1] != 0 ? "aasass?" : "aasas?") : "aass?";
-  if (d.run == exec_wgmma) return d.variant == 1 ? "wSspiii" : "wsspiiii";
+  if (d.run == exec_tensor_copy) return (d.variant == 0 ? (d.shape[1] != 0 ? "atas" : "ata") : "ta") + policy;
+  if (d.run == exec_plain_copy) {
+    if (d.variant == 0) return (d.shape[1] != 0 ? "aasas" : "aasa") + policy;
+    return "aas" + policy + (d.byte_mask ? "s" : "");
+  }
+  if (auto shape = matrix_operand_shape(d)) return shape;
   for (const Row& r : rows)
     if (r.run == d.run) return std::string(r.shape);
   if (auto shape = cluster_operand_shape(d)) return shape;
@@ -300,6 +309,14 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
     w.exactly(w.operand(1), 64);
   } else if (d.run == exec_mbarrier_wait && d.variant == 1) {
     w.exactly(w.operand(2), 64);
+  } else if (d.run == exec_load_matrix || d.run == exec_store_matrix) {
+    w.each(w.operand(d.run == exec_load_matrix ? 0 : 1), [&](const Operand& o) { w.exactly(o, 32); });
+  } else if (d.run == exec_move_matrix || d.run == exec_redux) {
+    w.exactly(w.operand(0), 32);
+    w.exactly(w.operand(1), 32);
+  } else if (d.run == exec_mma) {
+    for (size_t i = 0; i < 4; ++i)
+      w.each(w.operand(i), [&](const Operand& o) { w.exactly(o, 8u * d.bytes); });
   } else if (d.run == exec_wgmma) {
     w.each(w.operand(0), [&](const Operand& o) { w.exactly(o, 32); });
     if (d.variant == 1)

@@ -71,6 +71,10 @@ class Walk {
     }
     uint64_t result = inputs[0];
     if (d.run == exec_select) result = (inputs[2] & 1) != 0 ? inputs[0] : inputs[1];
+    if (d.run == exec_pure && d.pure.run == nullptr) {
+      step.carried = true;
+      return forget(d.dst[0]);
+    }
     if (d.run == exec_pure) {
       for (size_t i = 0; i < d.pure.inputs; ++i) inputs[i] &= width_mask(d.pure.input_bits[i]);
       result = d.pure.run(d.pure.config, inputs);

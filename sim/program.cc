@@ -139,6 +139,12 @@ class Builder {
                         fmt::format("static shared memory exceeds the {} bytes of a CTA on sm_90 with '{}'",
                                     shared_limit, symbol.name));
           break;
+        case ptx::StateSpace::param:
+          if (s < entry_.parameter_count) {
+            address_[s] = symbol.offset;
+            break;
+          }
+          [[fallthrough]];  // a parameter of a call belongs to the thread
         case ptx::StateSpace::local:
           p_.local_bytes = round_up(p_.local_bytes, std::max<uint64_t>(symbol.alignment, 1));
           address_[s] = p_.local_bytes;
@@ -166,9 +172,6 @@ class Builder {
           p_.variable_names.push_back(symbol.name);
           break;
         }
-        case ptx::StateSpace::param:
-          address_[s] = symbol.offset;
-          break;
         case ptx::StateSpace::reg:
           break;
       }
@@ -345,6 +348,8 @@ class Builder {
         d.src.push_back(special(o.name));
         break;
       case ptx::OperandKind::symbol:
+        d.call_parameter = d.call_parameter || (o.symbol >= entry_.parameter_count &&
+                                                entry_.symbols[o.symbol].space == ptx::StateSpace::param);
         d.src.push_back(entry_.symbols[o.symbol].space == ptx::StateSpace::shared
                             ? shared_address(address_of(o.symbol) + static_cast<uint64_t>(o.offset))
                             : constant(address_of(o.symbol) + static_cast<uint64_t>(o.offset)));
@@ -382,9 +387,10 @@ class Builder {
   static bool has_destination(const ptx::Instruction& i) {
     if (i.operands.empty()) return false;
     const std::string_view root = i.root();
-    static constexpr std::array<std::string_view, 15> without = {
-        "st",        "bra",        "brx", "bar",     "barrier",       "cp",    "prefetch", "prefetchu",
-        "nanosleep", "setmaxnreg", "red", "discard", "applypriority", "fence", "membar"};
+    static constexpr std::array<std::string_view, 17> without = {
+        "st",       "bra",       "brx",           "bar",       "barrier",    "cp",
+        "prefetch", "prefetchu", "stmatrix",      "nanosleep", "setmaxnreg", "call",
+        "red",      "discard",   "applypriority", "fence",     "membar"};
     if (std::find(without.begin(), without.end(), root) != without.end()) return false;
     const std::string_view verb =
         i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
@@ -414,12 +420,18 @@ class Builder {
       add_destination(d, i.operands[0]);
       first_source = 1;
     }
-    for (size_t o = first_source; o < i.operands.size(); ++o) add_source(d, i.operands[o]);
+    const bool is_call = i.root() == "call";
+    for (size_t o = first_source; o < i.operands.size(); ++o)
+      if (!is_call || o != 1) add_source(d, i.operands[o]);  // operand 1 of a call is the callee
     auto decoded = decode_form(i, p_, std::move(d));
     if (!decoded) return decoded;
     if (const std::string why = operand_problem(*decoded, entry_); !why.empty())
       return fail(p_.module.path, i.position.line, i.position.column,
                   fmt::format("'{}' {}", i.mnemonic, why));
+    if (decoded->call_parameter && !is_call && decoded->run != exec_load && decoded->run != exec_store)
+      return fail(
+          p_.module.path, i.position.line, i.position.column,
+          fmt::format("'{}' uses a parameter of a call other than by ld.param and st.param", i.mnemonic));
     narrow_decimal_floats(i, *decoded);
     decoded->is_move = decoded->run == exec_move;
     decoded->is_wgmma = i.root() == "wgmma";
@@ -429,7 +441,7 @@ class Builder {
   /// A decimal float that stands for a 32-bit float is that float (PG11); the parser gives it as 64 bits.
   void narrow_decimal_floats(const ptx::Instruction& i, Decoded& d) {
     for (uint32_t at : decimal_floats_) {
-      const bool arithmetic = d.pure.run != nullptr && at < d.pure.inputs;
+      const bool arithmetic = (d.run == exec_pure || d.run == exec_pack_pair) && at < d.pure.inputs;
       const bool narrow = arithmetic
                               ? d.pure.input_is_float[at] && d.pure.input_bits[at] == 32
                               : std::find(i.modifiers.begin(), i.modifiers.end(), "f32") != i.modifiers.end();

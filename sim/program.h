@@ -75,6 +75,11 @@ struct Decoded {
   uint8_t order = 0;              ///< bits of MemoryOrder; 0: weak (M1)
   uint32_t poll = none;           ///< index into Program::flag_polls
   bool any_cta = false;           ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
+  bool opaque = false;            ///< matrix operations, redux: results stay unknown, having no exact model
+  uint8_t element_bits = 0;       ///< matrix operations: of A and B
+  uint8_t mn_major = 0;           ///< wgmma: bit 0: rows of A lie along M (transposed), bit 1: of B along N
+  bool byte_mask = false;         ///< cp.async.bulk: copies some bytes of each 16
+  bool call_parameter = false;    ///< names a parameter of a call
   bool is_move = false;           ///< exec_move of a register: may be a rename (Cta::check_in_flight)
   bool is_wgmma = false;          ///< looks after registers in flight itself
   bool uses_fragments = false;    ///< not a mov: of registers that some wgmma uses too (WG1)

@@ -26,7 +26,7 @@ struct Form {
   /// RESULT=SOURCES, one letter each: t the register of the first type, s of the last type, w twice t, i 32
   /// bits, p predicate. A `+` at the end stands for one more predicate if a boolean operator is written.
   std::string_view operands;
-  LaneFunction run = nullptr;
+  LaneFunction run = nullptr;  ///< null: no exact model, the result is not predicted
   LaneFunction run_second = nullptr;
   FormFlags flags;
 };

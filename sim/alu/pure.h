@@ -61,7 +61,7 @@ struct PureConfig {
 using LaneFunction = uint64_t (*)(const PureConfig&, const uint64_t* inputs);
 
 struct PureOp {
-  LaneFunction run = nullptr;
+  LaneFunction run = nullptr;  ///< null: executed, but its result is unknown for lack of an exact model
   LaneFunction run_second =
       nullptr;  ///< second destination of a paired result (setp p|q, lop3 d|p), else null
   PureConfig config;

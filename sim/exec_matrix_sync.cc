@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix instructions of one warp: ldmatrix and stmatrix move rows of 16 bytes between shared memory and
+// fragments, movmatrix transposes a fragment, mma.sync multiplies (PTX ISA 9.7.14). All are .aligned.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "sim/handlers.h"
+#include "sim/lane_targets.h"
+#include "sim/numerics/tensor_core.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+constexpr unsigned row_bytes = 16;  // of an 8x8 matrix of 16-bit elements
+
+/// Nothing = go on.
+std::optional<Step> not_the_whole_warp(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);
+  if (lanes == all_lanes) return std::nullopt;
+  return cta.unknown(d,
+                     fmt::format("'{}' is executed by lanes 0x{:08x} only; it is defined for whole warps",
+                                 d.text->mnemonic, lanes),
+                     "let all 32 lanes execute it");
+}
+
+/// Where in a fragment's matrix byte `b` (0 to 3) of a lane's register lies: its row, and the byte of the
+/// row.
+struct MatrixByte {
+  unsigned row, byte;
+};
+constexpr MatrixByte matrix_byte(unsigned lane, unsigned b, bool transposed) {
+  if (!transposed) return {lane / 4, lane % 4 * 4 + b};
+  return {lane % 4 * 2 + b / 2, lane / 4 * 2 + b % 2};
+}
+
+/// The lanes 0 to 8n-1 name the rows of n matrices. All must lie in the CTA's own shared memory.
+Step resolve_rows(Cta& cta, const Warp& warp, const Decoded& d, std::string_view verb, LaneTargets& targets) {
+  const unsigned rows = 8 * d.shape[0];
+  const auto named = static_cast<LaneMask>((uint64_t{1} << rows) - 1);
+  if (const Step step = resolve_lanes(cta, warp, d, named, verb, targets); step != Step::next) return step;
+  for (unsigned lane = 0; lane < rows; ++lane)
+    if (targets.at[lane].where != Target::Where::shared)
+      return cta.fault(warp, LaneMask{1} << lane, d, "memory",
+                       fmt::format("{} {} a matrix row outside the shared memory of its CTA",
+                                   thread_name(warp, lane), verb),
+                       "pass addresses in shared memory");
+  return Step::next;
+}
+
+/// Each strand touches what its lanes receive or give.
+void record_rows(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, uint8_t flags) {
+  const unsigned matrices = d.shape[0];
+  std::vector<ByteRange> ranges;
+  for (const Strand& s : cta.strands_of(warp, all_lanes, d.index)) {
+    ranges.clear();
+    if (s.lanes == all_lanes) {
+      for (unsigned r = 0; r < 8 * matrices; ++r)
+        ranges.push_back({targets.at[r].offset, targets.at[r].offset + row_bytes, 0, 1});
+    } else {
+      for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1)
+        for (unsigned m = 0; m < matrices; ++m)
+          for (unsigned b = 0; b < 4; b += 2) {
+            const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+            const MatrixByte at = matrix_byte(lane, b, d.variant == 1);
+            const uint64_t begin = targets.at[8 * m + at.row].offset + at.byte;
+            ranges.push_back({begin, begin + 2, 0, 1});
+          }
+    }
+    normalise(ranges);
+    const uint32_t footprint = cta.shared_footprint(ranges);
+    Event& e = cta.recorder.add(EventKind::access, s.agent, d.index);
+    e.footprint = footprint;
+    e.flags = flags;
+    e.scope = d.scope;
+  }
+}
+
+/// A register of 32 bits from four bytes, each with its value, whether that is known, and its expression.
+class Word {
+ public:
+  void add(unsigned index, uint8_t value, bool known, const Hash128& cell) {
+    value_ |= uint64_t{value} << (8 * index);
+    known_ = known_ && known;
+    cells_[index] = known ? hash_constant_byte(value) : cell;
+  }
+  void store(RegisterFile& regs, uint32_t reg, unsigned lane) const {
+    if (reg == Decoded::none) return;
+    if (known_) return regs.set(reg, lane, value_);
+    regs.forget(reg, LaneMask{1} << lane);
+    if (!regs.has_cells()) return;
+    Cells& cells = regs.cells(reg, lane);
+    for (unsigned b = 0; b < cells.size(); ++b) cells[b] = b < 4 ? cells_[b] : hash_constant_byte(0);
+  }
+
+ private:
+  uint64_t value_ = 0;
+  bool known_ = true;
+  std::array<Hash128, 4> cells_{};
+};
+
+}  // namespace
+
+// Sources: [address]. shape[0]: matrices, variant 1: transposed.
+Step exec_load_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
+  LaneTargets targets;
+  if (const Step step = resolve_rows(cta, warp, d, "loads", targets); step != Step::next) return step;
+  cta.order_strands(warp, lanes, d.index);
+  record_rows(cta, warp, d, targets, 0);
+  const unsigned rows = 8 * d.shape[0];
+  ByteRun all, &row = cta.scratch;
+  all.resize(size_t{rows} * row_bytes, cta.provenance());
+  row.resize(row_bytes, cta.provenance());
+  for (unsigned r = 0; r < rows; ++r) {
+    cta.shared.read(targets.at[r].offset, row_bytes, row);
+    const auto to = static_cast<ptrdiff_t>(r * row_bytes);
+    std::copy_n(row.value.begin(), row_bytes, all.value.begin() + to);
+    std::copy_n(row.known.begin(), row_bytes, all.known.begin() + to);
+    if (cta.provenance()) std::copy_n(row.cells.begin(), row_bytes, all.cells.begin() + to);
+  }
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned m = 0; m < d.shape[0]; ++m) {
+      Word word;
+      for (unsigned b = 0; b < 4; ++b) {
+        const MatrixByte place = matrix_byte(lane, b, d.variant == 1);
+        const size_t at = size_t{8 * m + place.row} * row_bytes + place.byte;
+        word.add(b, all.value[at], all.known[at] != 0, cta.provenance() ? all.cells[at] : Hash128{});
+      }
+      word.store(warp.regs, d.dst[m], lane);
+    }
+  return Step::next;
+}
+
+// Sources: [address], a register for each matrix.
+Step exec_store_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
+  LaneTargets targets;
+  if (const Step step = resolve_rows(cta, warp, d, "stores", targets); step != Step::next) return step;
+  cta.order_strands(warp, lanes, d.index);
+  record_rows(cta, warp, d, targets, Event::write);
+  const unsigned rows = 8 * d.shape[0];
+  ByteRun all;
+  all.resize(size_t{rows} * row_bytes, cta.provenance());
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned m = 0; m < d.shape[0]; ++m) {
+      const uint32_t from = d.src[1 + m];
+      const bool known = warp.regs.known(from, lane);
+      for (unsigned b = 0; b < 4; ++b) {
+        const MatrixByte place = matrix_byte(lane, b, d.variant == 1);
+        const size_t at = size_t{8 * m + place.row} * row_bytes + place.byte;
+        all.value[at] = static_cast<uint8_t>(warp.regs.get(from, lane) >> (8 * b));
+        all.known[at] = known ? 1 : 0;
+        if (cta.provenance()) all.cells[at] = warp.regs.byte(from, lane, b);
+      }
+    }
+  for (unsigned r = 0; r < rows; ++r)
+    cta.shared.write(targets.at[r].offset, size_t{r} * row_bytes, row_bytes, all);
+  return Step::next;
+}
+
+Step exec_move_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
+  cta.order_strands(warp, lanes, d.index);
+  std::array<Word, warp_size> words;  // all lanes read before any writes
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned b = 0; b < 4; ++b) {
+      const MatrixByte from = matrix_byte(lane, b, true);
+      const unsigned source = 4 * from.row + from.byte / 4, at = from.byte % 4;
+      const bool known = warp.regs.known(d.src[0], source);
+      const uint64_t value = warp.regs.get(d.src[0], source);
+      words[lane].add(b, static_cast<uint8_t>(value >> (8 * at)), known,
+                      warp.regs.has_cells() ? warp.regs.byte(d.src[0], source, at) : Hash128{});
+    }
+  for (unsigned lane = 0; lane < warp_size; ++lane) words[lane].store(warp.regs, d.dst[0], lane);
+  return Step::next;
+}
+
+namespace {
+
+// Fragments of m16n8 with results of 32 bits (PTX ISA 9.7.14.5): lane 4g+t holds, in register j of D and C,
+// row g + 8*(j/2) and column 2t + j%2; in register i of A parts of row g + 8*(i%2), in those of B parts of
+// column g. Registers and lanes of a row go up along K in the same way for A and B.
+
+/// Products of 8-bit integers are exact: byte b of register i of lane 4g+t has k = 16*(i/2) + 4t + b in A,
+/// 16i + 4t + b in B.
+void multiply_bytes(Warp& warp, const Decoded& d) {
+  const uint32_t a_count = d.shape[0], b_count = d.shape[1];
+  const auto extended = [](uint64_t word, unsigned b, bool is_signed) {
+    const auto byte = static_cast<uint8_t>(word >> (8 * b));
+    return is_signed ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
+  };
+  const uint32_t* a_regs = d.src.data();
+  const uint32_t* b_regs = a_regs + a_count;
+  const uint32_t* c_regs = b_regs + b_count;
+  std::array<std::array<uint64_t, 4>, warp_size> results;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned j = 0; j < 4; ++j) {
+      std::vector<int32_t> a, b;
+      const unsigned column = lane % 4 * 2 + j % 2;
+      for (uint32_t i = j / 2; i < a_count; i += 2)
+        for (unsigned t = 0; t < 4; ++t)
+          for (unsigned n = 0; n < 4; ++n) {
+            a.push_back(extended(warp.regs.get(a_regs[i], lane / 4 * 4 + t), n, (d.variant & 1) != 0));
+            b.push_back(extended(warp.regs.get(b_regs[i / 2], column * 4 + t), n, (d.variant & 2) != 0));
+          }
+      const auto c = static_cast<int32_t>(warp.regs.get(c_regs[j], lane));
+      results[lane][j] = static_cast<uint32_t>(integer_dot_add(a, b, c, (d.variant & 4) != 0));
+    }
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned j = 0; j < 4; ++j)
+      if (d.dst[j] != Decoded::none) warp.regs.set(d.dst[j], lane, results[lane][j]);
+}
+
+/// Each result is an expression of its row of A, its column of B and what it is added to.
+void multiply_expressions(Warp& warp, const Decoded& d) {
+  const uint32_t a_count = d.shape[0], b_count = d.shape[1];
+  std::array<std::array<Hash128, 4>, warp_size> results;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned j = 0; j < 4; ++j) {
+      Hash128 h = combine(hash_text(d.key), warp.regs.expression(d.src[a_count + b_count + j], lane, 4));
+      const unsigned column = lane % 4 * 2 + j % 2;
+      for (uint32_t i = j / 2; i < a_count; i += 2)
+        for (unsigned t = 0; t < 4; ++t) h = combine(h, warp.regs.expression(d.src[i], lane / 4 * 4 + t, 4));
+      for (uint32_t i = 0; i < b_count; ++i)
+        for (unsigned t = 0; t < 4; ++t)
+          h = combine(h, warp.regs.expression(d.src[a_count + i], column * 4 + t, 4));
+      results[lane][j] = h;
+    }
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned j = 0; j < 4; ++j)
+      if (d.dst[j] != Decoded::none) warp.regs.set_expression(d.dst[j], lane, 4, results[lane][j]);
+}
+
+bool all_known(const Warp& warp, const Decoded& d) {
+  return std::all_of(d.src.begin(), d.src.end(), [&](uint32_t r) { return warp.regs.known(r) == all_lanes; });
+}
+
+}  // namespace
+
+// Sources: A, B, C, with block scaling more. shape: registers of A, B and D.
+Step exec_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
+  cta.order_strands(warp, lanes, d.index);
+  if (!d.opaque && all_known(warp, d)) {
+    multiply_bytes(warp, d);
+    return Step::next;
+  }
+  if (cta.provenance()) {
+    const bool scaled = (d.variant & 8) != 0;
+    if (d.shape[2] != 4 || d.bytes != 4 || scaled)
+      return cta.unknown(d, fmt::format("'{}' has no expression of its results yet", d.text->mnemonic));
+    multiply_expressions(warp, d);
+    return Step::next;
+  }
+  for (uint32_t r : d.dst)
+    if (r != Decoded::none) warp.regs.forget(r, lanes);
+  return Step::next;
+}
+
+}  // namespace turnstile::sim

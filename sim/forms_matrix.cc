@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mnemonics of matrix instructions that registers take part in: ldmatrix, stmatrix, movmatrix, mma.sync,
+// wgmma (ptx.md 7.4 and 7.6).
+#include "sim/forms_matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sim/form_reading.h"
+#include "sim/handlers.h"
+#include "sim/numerics/formats.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+struct MatrixType {
+  std::string_view name;
+  unsigned bits;  ///< of an element in its register or in memory
+};
+
+constexpr MatrixType matrix_types[] = {
+    {"f16", 16}, {"bf16", 16}, {"tf32", 32}, {"f32", 32}, {"f64", 64}, {"e4m3", 8}, {"e5m2", 8}, {"e3m2", 8},
+    {"e2m3", 8}, {"e2m1", 8},  {"s8", 8},    {"u8", 8},   {"s4", 4},   {"u4", 4},   {"b1", 1},   {"s32", 32}};
+
+/// 0: no type of a matrix.
+unsigned bits_of(std::string_view name) {
+  for (const MatrixType& t : matrix_types)
+    if (t.name == name) return t.bits;
+  return 0;
+}
+
+bool matrix_shape_of(std::string_view text, uint32_t (&shape)[3]) {
+  int end = 0;
+  const std::string copy(text);
+  return std::sscanf(copy.c_str(), "m%un%uk%u%n", &shape[0], &shape[1], &shape[2], &end) == 3 &&
+         static_cast<size_t>(end) == copy.size();
+}
+
+size_t element_count(const ptx::Operand& o) {
+  return o.kind == ptx::OperandKind::vector ? o.elements.size() : 1;
+}
+
+/// .sync.aligned.m8n8.xN{.trans}{.shared{::cta}}.b16, in any order. shape[0]: number of matrices, variant 1:
+/// transposed.
+Reading read_matrices(const ptx::Instruction& i, Decoded& d, size_t registers) {
+  d.shape[0] = has(i, "x4") ? 4 : has(i, "x2") ? 2 : 1;
+  d.variant = has(i, "trans") ? 1 : 0;
+  d.bytes = 16;  // of a row, which one lane names
+  d.space = has(i, "shared") || has(i, "shared::cta") ? AddressSpace::shared : AddressSpace::generic;
+  if (!has(i, "m8n8") || i.modifiers.back() != "b16") return "this shape";
+  if (!has(i, "sync") || !has(i, "aligned") ||
+      !only(i, {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16"}) ||
+      has(i, "x1") + has(i, "x2") + has(i, "x4") != 1)
+    return "its modifiers";
+  return registers == d.shape[0] ? fine : Reading(fmt::format("{} registers", registers));
+}
+
+/// Registers of one lane that hold a matrix of rows x columns; 0 if they do not come out even.
+uint32_t fragment_registers(uint32_t rows, uint32_t columns, unsigned bits) {
+  const uint32_t all = rows * columns * bits, unit = bits == 64 ? 64 * 32 : 32 * 32;
+  return all % unit == 0 ? all / unit : 0;
+}
+
+}  // namespace
+
+Reading read_load_matrix(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_load_matrix;
+  return read_matrices(i, d, d.dst.size());
+}
+
+Reading read_store_matrix(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_store_matrix;
+  return read_matrices(i, d, d.src.empty() ? 0 : d.src.size() - 1);
+}
+
+Reading read_move_matrix(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_move_matrix;
+  return only(i, {"sync", "aligned", "m8n8", "trans", "b16"}) && i.modifiers.size() == 6
+             ? fine
+             : Reading("its modifiers");
+}
+
+// shape: registers of A, of B, of D. element_bits of A; opaque unless A and B are 8-bit integers in the
+// layout of m16n8; bit 0 of variant: A is signed, bit 1: B, bit 2: .satfinite, bit 3: scaled.
+Reading read_mma(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_mma;
+  std::vector<std::string_view> types;
+  uint32_t shape[3] = {0, 0, 0};
+  for (size_t m = 1; m < i.modifiers.size(); ++m) {
+    const std::string_view x = i.modifiers[m];
+    if (bits_of(x) != 0) {
+      types.push_back(x);
+    } else if (x[0] == 'm' && matrix_shape_of(x, shape)) {
+      continue;
+    } else if (x != "sync" && x != "aligned" && x != "row" && x != "col" && x != "satfinite" && x != "and" &&
+               x != "xor" && x != "popc" && x != "block_scale" && x != "ue8m0" && x != "ue4m3" &&
+               x.rfind("kind::", 0) != 0 && x.rfind("scale_vec::", 0) != 0) {
+      return fmt::format("modifier '.{}'", x);
+    }
+  }
+  if (types.size() != 4 || shape[0] == 0 || !has(i, "sync") || !has(i, "aligned") || !has(i, "row") ||
+      !has(i, "col"))
+    return "its modifiers";
+  const bool packed = has(i, "kind::mxf4") || has(i, "kind::mxf4nvf4"), scaled = has(i, "block_scale");
+  const unsigned a_bits = packed ? 4 : bits_of(types[1]), b_bits = packed ? 4 : bits_of(types[2]);
+  d.shape[0] = fragment_registers(shape[0], shape[2], a_bits);
+  d.shape[1] = fragment_registers(shape[1], shape[2], b_bits);
+  d.shape[2] = fragment_registers(shape[0], shape[1], bits_of(types[0]));
+  if (d.shape[0] == 0 || d.shape[1] == 0 || d.shape[2] == 0 || types[0] != types[3] || a_bits != b_bits)
+    return "this shape with these types";
+  if (i.operands.size() != (scaled ? 8u : 4u) || element_count(i.operands[0]) != d.shape[2] ||
+      element_count(i.operands[1]) != d.shape[0] || element_count(i.operands[2]) != d.shape[1] ||
+      element_count(i.operands[3]) != d.shape[2])
+    return "this number of registers";
+  d.bytes = bits_of(types[0]) == 64 ? 8 : 4;
+  d.element_bits = static_cast<uint8_t>(a_bits);
+  const bool bytes = a_bits == 8 && types[0] == "s32";
+  d.opaque = !bytes || shape[0] != 16 || shape[1] != 8;
+  d.variant = static_cast<uint8_t>((types[1] == "s8" ? 1 : 0) | (types[2] == "s8" ? 2 : 0) |
+                                   (has(i, "satfinite") ? 4 : 0) | (scaled ? 8 : 0));
+  return fine;
+}
+
+namespace {
+
+/// The types of a wgmma and what follows from them.
+struct WgmmaTypes {
+  std::string_view result, a, b;
+  unsigned bits = 0;
+  bool integer = false;
+
+  bool is_8bit_float(std::string_view t) const { return t == "e4m3" || t == "e5m2"; }
+  bool legal() const {
+    if (a == "f16" || a == "bf16") return a == b && (result == "f32" || (result == "f16" && a == "f16"));
+    if (a == "tf32") return b == "tf32" && result == "f32";
+    if (is_8bit_float(a)) return is_8bit_float(b) && (result == "f16" || result == "f32");
+    if (a == "s8" || a == "u8") return (b == "s8" || b == "u8") && result == "s32";
+    return a == "b1" && b == "b1" && result == "s32";
+  }
+};
+
+/// scale-a, scale-b and, of 16-bit types, trans-a (A in shared memory only) and trans-b; integers have none.
+Reading read_wgmma_immediates(const ptx::Instruction& i, const WgmmaTypes& types, Decoded& d, size_t first,
+                              uint32_t scale_negated) {
+  std::vector<int64_t> immediates;
+  for (size_t o = first; o < i.operands.size(); ++o) {
+    if (i.operands[o].kind != ptx::OperandKind::immediate)
+      return "a scale or transpose operand that is not an immediate";
+    immediates.push_back(static_cast<int64_t>(i.operands[o].immediate));
+  }
+  const size_t transposes = types.bits != 16 ? 0 : d.variant == 1 ? 1 : 2;
+  if (immediates.size() != (types.integer ? 0 : 2 + transposes)) return "its operands";
+  d.negated = scale_negated << 8;
+  if (types.integer) return fine;
+  for (size_t s = 0; s < 2; ++s) {
+    if (immediates[s] != 1 && immediates[s] != -1) return "a scale other than 1 or -1";
+    d.negated |= (immediates[s] == -1 ? 1u : 0u) << s;
+  }
+  for (size_t t = 0; t < transposes; ++t) {
+    const int64_t value = immediates[2 + t];
+    if (value != 0 && value != 1) return "a transpose operand other than 0 or 1";
+    const bool of_b = t + 1 == transposes;
+    if (value == 1) d.mn_major = static_cast<uint8_t>(d.mn_major | (of_b ? 2 : 1));
+  }
+  return fine;
+}
+
+}  // namespace
+
+Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
+  const std::string_view verb =
+      i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
+  if (verb == "fence") d.run = exec_wgmma_fence;
+  if (verb == "commit_group") d.run = exec_wgmma_commit;
+  if (verb == "wait_group") d.run = exec_wgmma_wait;
+  if (d.run != nullptr) return only(i, {verb, "sync", "aligned"}) ? fine : Reading("its modifiers");
+  const size_t at = has(i, "satfinite") ? 6 : 5;
+  if (verb != "mma_async" || has(i, "sp") || i.modifiers.size() < at + 3)
+    return "its modifiers (sparse forms)";
+  d.run = exec_wgmma;
+  WgmmaTypes types{i.modifiers[at], i.modifiers[at + 1], i.modifiers[at + 2]};
+  types.bits = bits_of(types.a);
+  types.integer = types.result == "s32";
+  if (!types.legal()) return fmt::format("types .{}.{}.{}", types.result, types.a, types.b);
+  const bool popc = types.a == "b1";
+  if (i.modifiers.size() != at + (popc ? 5 : 3) || (popc && (!has(i, "and") || !has(i, "popc"))) ||
+      (has(i, "satfinite") && (!types.integer || popc)) || i.modifiers[2] != "sync" ||
+      i.modifiers[3] != "aligned")
+    return "its modifiers";
+  if (!matrix_shape_of(i.modifiers[4], d.shape) || d.shape[0] != 64 || d.shape[1] % 8 != 0 ||
+      d.shape[1] > 256 || d.shape[1] == 0 || d.shape[2] * types.bits != 8 * wgmma_k_bytes ||
+      (types.integer && d.shape[1] > 32 && d.shape[1] % 16 != 0))
+    return "this shape";
+  const bool halves = types.result == "f16";
+  if (d.dst.size() != d.shape[1] / (halves ? 4 : 2)) return "this number of accumulators";
+  d.variant = i.operands.size() > 1 && i.operands[1].kind == ptx::OperandKind::vector ? 1 : 0;
+  const size_t scale_at = d.variant == 1 ? 5 : 2;
+  if (d.src.size() < scale_at + 1 || i.operands.size() < 4) return "its operands";
+  if (d.variant == 1 && i.operands[1].elements.size() != 4) return "A in other than four registers";
+  if (const Reading why = read_wgmma_immediates(i, types, d, 4, (d.negated >> scale_at) & 1)) return why;
+  d.src.resize(scale_at + 1);
+  d.element_bits = static_cast<uint8_t>(types.bits);
+  d.bytes = static_cast<uint8_t>(element_from_name(types.a).value_or(ElementType::f32));
+  d.vector = static_cast<uint8_t>(element_from_name(types.b).value_or(ElementType::f32));
+  d.opaque = types.bits != 16 || types.result != "f32" || d.mn_major != 0;
+  return fine;
+}
+
+std::optional<std::string> matrix_operand_shape(const Decoded& d) {
+  if (d.run == exec_load_matrix) return "wa";
+  if (d.run == exec_store_matrix) return "aS";
+  if (d.run == exec_move_matrix) return "ds";
+  if (d.run == exec_mma) return (d.variant & 8) != 0 ? "wSSSSSSS" : "wSSS";
+  if (d.run != exec_wgmma) return std::nullopt;
+  const size_t immediates = d.text->operands.size() - 4;
+  return std::string(d.variant == 1 ? "wSsp" : "wssp") + std::string(immediates, 'i');
+}
+
+}  // namespace turnstile::sim

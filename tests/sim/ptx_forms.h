@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The forms of tests/ptx_forms: one small kernel for each instruction form that the surveys counted. Its
+/// README says how the files are written.
+namespace turnstile::test {
+
+struct FormCase {
+  std::string place;              ///< file:line
+  std::string form;               ///< "add.s32"
+  std::string target = "sm_90a";  ///< the least that has it
+  unsigned threads = 32, cluster = 1, grid = 1;
+  bool wide = false;     ///< each thread leaves 8 bytes in `out`, not 4
+  std::string body;      ///< all names replaced
+  std::string expected;  ///< "runs", "fault RULE", or "lane*A+B": the word that each lane leaves in `out`
+  std::string operands;  ///< arithmetic only: a letter each, destination first
+};
+
+/// All cases, of all files.
+std::vector<FormCase> read_form_cases();
+
+/// The kernel of a case, under this name, without the header of the file; what comes before the first kernel.
+std::string form_kernel(const FormCase& c, const std::string& name);
+std::string form_module(const std::string& target);
+std::string form_launch(const FormCase& c);
+
+/// Operand `i` of an arithmetic form in a lane: values at the edges of its type.
+uint64_t form_input(const FormCase& c, size_t i, unsigned lane);
+
+/// What an arithmetic form has to give, computed by other means than the simulator's.
+struct FormResult {
+  enum class Kind : uint8_t { exact, nan, close, unknown } kind = Kind::exact;
+  uint64_t bits = 0;   ///< exact
+  double value = 0.0;  ///< close: an approximation of f32 that lies within 2^-20 of it
+};
+FormResult form_reference(const FormCase& c, const std::vector<uint64_t>& inputs);
+
+}  // namespace turnstile::test
