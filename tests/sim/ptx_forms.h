@@ -26,6 +26,8 @@ std::vector<FormCase> read_form_cases();
 
 /// The kernel of a case, under this name, without the header of the file; what comes before the first kernel.
 std::string form_kernel(const FormCase& c, const std::string& name);
+/// The inputs of an arithmetic form, 32 for each of its sources.
+std::string form_words(const FormCase& c);
 std::string form_module(const std::string& target);
 std::string form_launch(const FormCase& c);
 

@@ -287,17 +287,19 @@ std::string form_module(const std::string& target) {
   return ".version 8.8\n.target " + target + "\n.address_size 64\n" + surroundings().module;
 }
 
+std::string form_words(const FormCase& c) {
+  std::string text;
+  for (size_t i = 0; i + 1 < c.operands.size(); ++i)
+    for (unsigned lane = 0; lane < lanes; ++lane)
+      text += (i + lane == 0 ? "" : ", ") + hexadecimal(form_input(c, i, lane)) + (lane % 8 == 7 ? "\n" : "");
+  return text;
+}
+
 std::string form_kernel(const FormCase& c, const std::string& name) {
   std::string text;
-  if (!c.operands.empty()) {
+  if (!c.operands.empty())
     text = ".global .align 8 .b64 table_" + name + "[" + std::to_string((c.operands.size() - 1) * lanes) +
-           "] = {";
-    for (size_t i = 0; i + 1 < c.operands.size(); ++i)
-      for (unsigned lane = 0; lane < lanes; ++lane)
-        text +=
-            (i + lane == 0 ? "" : ", ") + hexadecimal(form_input(c, i, lane)) + (lane % 4 == 3 ? "\n" : "");
-    text += "};\n";
-  }
+           "] = {" + form_words(c) + "};\n";
   text += surroundings().frame;
   replace_all(text, "BODY", c.body);
   replace_all(text, "TABLE", "table_" + name);
