@@ -85,9 +85,11 @@ RunnerResult<Arguments> make_arguments(const Driver& driver, const Plan& plan,
   Arguments arguments;
   for (const Plan::TensorMap& t : plan.tensor_maps) {
     CUtensorMap map;
+    // A map of rank 1 has no stride, but the driver wants a pointer all the same.
+    const uint64_t* strides = t.strides.empty() ? t.dims.data() : t.strides.data();
     const CUresult result = driver.encode_tiled(
         &map, static_cast<CUtensorMapDataType>(t.type), static_cast<cuuint32_t>(t.dims.size()),
-        reinterpret_cast<void*>(memory[t.buffer] + t.offset), t.dims.data(), t.strides.data(), t.box.data(),
+        reinterpret_cast<void*>(memory[t.buffer] + t.offset), t.dims.data(), strides, t.box.data(),
         t.element_strides.data(), static_cast<CUtensorMapInterleave>(t.interleave),
         static_cast<CUtensorMapSwizzle>(t.swizzle), static_cast<CUtensorMapL2promotion>(t.l2_promotion),
         static_cast<CUtensorMapFloatOOBfill>(t.fill));
