@@ -14,7 +14,7 @@ namespace turnstile::golden {
 
 /// An output of at most this many bytes (elements, without row padding) is recorded in full; of larger ones
 /// only digests are kept.
-constexpr uint64_t full_output_limit = 64 * 1024;
+constexpr uint64_t full_output_limit = 96 * 1024;
 
 /// Records larger than this are refused before they are parsed.
 constexpr uint64_t record_size_limit = uint64_t{256} << 20;

@@ -91,6 +91,8 @@ TEST_CASE(
     const std::string base = TURNSTILE_SOURCE_DIR "/kernels/ptx_forms/" + p.name;
     replace_first(p.launch, "\"k.ptx\"", "\"" + p.name + ".ptx\"");
     replace_first(p.launch, "entry = \"k\"", "entry = \"" + p.name + "\"");
+    // What no case writes: zero on the GPU too.
+    replace_first(p.launch, "role = \"out\"", "role = \"in_out\"\nfill = \"zeros\"");
     const std::string lead = "Made by tests/sim/ptx_forms_probe.cc from tests/ptx_forms.\n";
     p.launch = "# SPDX-License-Identifier: Apache-2.0\n# " + lead + p.launch;
     p.ptx = "// SPDX-License-Identifier: Apache-2.0\n// " + lead + p.ptx;
