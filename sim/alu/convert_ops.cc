@@ -38,7 +38,7 @@ bool plain_bf16(const PureConfig& config) {
 
 uint64_t converted(const PureConfig& config, uint64_t word) {
   if (plain_bf16(config)) return fast::bf16_from_f32(static_cast<uint32_t>(word));
-  // Emulated on sm_90, and not with the canonical NaN of the other conversions (golden/records/ptx_forms).
+  // Emulated on sm_90, and not with the canonical NaN of the other conversions (golden/records/arithmetic).
   if (config.type == ElementType::bf16 && config.source_type == ElementType::f64 &&
       decode(config.source_type, word).kind == NumberClass::nan)
     return 0x7fc0;
