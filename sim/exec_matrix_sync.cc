@@ -118,7 +118,7 @@ Step exec_load_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   row.resize(row_bytes, cta.provenance());
   for (unsigned r = 0; r < rows; ++r) {
     cta.shared.read(targets.at[r].offset, row_bytes, row);
-    const auto to = static_cast<ptrdiff_t>(r * row_bytes);
+    const auto to = static_cast<ptrdiff_t>(size_t{r} * row_bytes);
     std::copy_n(row.value.begin(), row_bytes, all.value.begin() + to);
     std::copy_n(row.known.begin(), row_bytes, all.known.begin() + to);
     if (cta.provenance()) std::copy_n(row.cells.begin(), row_bytes, all.cells.begin() + to);

@@ -374,10 +374,10 @@ Reading read_redux(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_redux;
   const std::string_view type = i.modifiers.back();
   std::string_view operation;
-  for (uint8_t k = 0; k < reduction_names.size(); ++k)
+  for (size_t k = 0; k < reduction_names.size(); ++k)
     if (has(i, reduction_names[k])) {
       operation = reduction_names[k];
-      d.variant = k;
+      d.variant = static_cast<uint8_t>(k);
     }
   const bool logic = d.variant >= redux_and, floating = type == "f32";
   d.is_signed = type == "s32";
