@@ -24,9 +24,8 @@ struct Policies {
   Severity read_fence = Severity::error;        ///< PX2, P9: generic read, then async write, no proxy fence
   Severity tensor_fence = Severity::lint;       ///< TC23: tcgen05.fence missing beside a thread sync
   Severity async_across_ctas = Severity::lint;  ///< PX5, Q3: async accesses of two CTAs, ordered by barriers
-  Severity init_fence =
-      Severity::error;  ///< MB11: a barrier of another CTA whose init no fence.mbarrier_init
-                        ///< publishes, though a cluster barrier orders it
+  Severity init_fence = Severity::lint;  ///< MB11: a barrier of another CTA whose init no fence.mbarrier_init
+                                         ///< publishes, though a cluster barrier orders it
   Severity register_meeting =
       Severity::lint;                        ///< RG1, P17: setmaxnreg again before the warps of its group met
   Severity exit_in_flight = Severity::lint;  ///< BK6, P14: a bulk store that still reads when its thread ends

@@ -68,9 +68,11 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
     d.message =
         who + " uses " + barrier + " of another CTA, whose initialisation no fence.mbarrier_init publishes";
     d.facts.push_back(
-        "contested: a cluster barrier with .release and .acquire orders the initialisation too (M7, C3), and "
-        "ptxas "
-        "makes a full fence of it; the documented way is the fence");
+        "contested: the fence restricts a release to initialisations, for a barrier that is .relaxed; one "
+        "with "
+        ".release and .acquire, which stands here, publishes all generic accesses, the initialisation too "
+        "(M7, "
+        "C3, MB12); documents show the fence beside both");
     d.sides.push_back(story.at(m.other, story.who(m.other) + " initialises it here"));
     d.help = "fence.mbarrier_init.release.cluster after the mbarrier.init, before the cluster barrier";
   } else {

@@ -13,7 +13,7 @@ constexpr PolicyName kPolicies[] = {
     {"read_fence", "error, lint", "generic read, then asynchronous write, without a proxy fence (PX2)"},
     {"tensor_fence", "lint, error", "a thread sync without tcgen05.fence beside it (TC23)"},
     {"async_across_ctas", "lint, error", "asynchronous accesses of two CTAs, ordered by barriers (PX5, Q3)"},
-    {"init_fence", "error, lint",
+    {"init_fence", "lint, error",
      "a barrier of another CTA initialised without fence.mbarrier_init, ordered by a cluster barrier (MB11)"},
     {"register_meeting", "lint, error", "setmaxnreg again before the warps of its group have met (RG1)"},
     {"exit_in_flight", "lint, error", "a bulk store that still reads when its thread ends (BK6, Q8)"},

@@ -136,9 +136,11 @@ constexpr Rule kRules[] = {
     {"MB11", "initialisation of a barrier is not visible", race, kError,
      "Threads that use a barrier must come after its mbarrier.init through a CTA barrier. Without it a warp "
      "can arrive on, or wait for, an "
-     "object that is not there yet, and the late init wipes what was counted. Other CTAs need "
-     "fence.mbarrier_init.release.cluster and a cluster barrier; documents ask for the fence beside a "
-     "barrier with .release and .acquire too (policy init_fence=lint takes that as advice).",
+     "object that is not there yet, and the late init wipes what was counted. Other CTAs need a cluster "
+     "barrier; a .relaxed one publishes nothing, so fence.mbarrier_init.release.cluster (or "
+     "fence.acq_rel.cluster) comes before it. That fence is a release restricted to initialisations. Beside "
+     "a "
+     "barrier with .release and .acquire, which publishes them too, it is advice (policy init_fence=error).",
      "__syncthreads() between the init and the first use; for other CTAs the fence and a cluster barrier."},
     {"MB15", "more arrivals than the count", barrier_protocol, kError,
      "An arrival that would take the pending count below zero is undefined.",

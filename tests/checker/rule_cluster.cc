@@ -2,6 +2,7 @@
 //
 // Several CTAs in one trace: cluster barrier (C1-C5), remote arrivals (HB1, MB8, MB11), lifetime (D1-D3),
 // multicast (MB30, PX5). Warp w is warp w / 2 of CTA w % 2.
+#include "checker/policies.h"
 #include "tests/checker/expect.h"
 #include "tests/checker/trace_builder.h"
 
@@ -112,10 +113,13 @@ TEST_CASE("LT12, MB11: a remote barrier needs its init, the fence of the init, a
     return t.trace;
   };
   expect_clean(program(true, true));
-  CHECK(expect_first(program(false, true), FindingClass::proxy_fence, "MB11", 4).subject == "@0.b");
-  CheckOptions advice;
-  advice.policies.init_fence = Severity::lint;
-  CHECK(expect_rule(program(false, true), "MB11", 4, advice).severity == Severity::lint);
+  const Diagnostic unfenced =
+      expect_rule(program(false, true), "MB11", 4);  // contested: the policy init_fence
+  CHECK(unfenced.severity == Severity::lint);
+  CHECK(unfenced.subject == "@0.b");
+  CheckOptions strict;
+  strict.policies = strict_policies();
+  CHECK(expect_rule(program(false, true), "MB11", 4, strict).severity == Severity::error);
   CHECK(check(program(true, false)).verdict == Verdict::finding);
   CHECK(expect_rule(program(true, false), "MB11", 4).finding_class == FindingClass::race);
 }
@@ -136,6 +140,38 @@ TEST_CASE("MB11: the fence of the init goes with a relaxed arrival at the cluste
   t.cluster_sync(8, 2);
   t.exit_all(9);
   expect_clean(t.trace);
+}
+
+// C3: a relaxed arrival publishes nothing of its own. A fence of scope .cluster before it publishes all that
+// is generic, the fence of the init only the init.
+TEST_CASE("MB11: a relaxed arrival at the cluster barrier needs a fence") {
+  const auto program = [](bool fence) {
+    TraceBuilder t(2);
+    t.cluster(2, 2);
+    const uint32_t b = t.barrier("@0.b");
+    t.init(0, 1, b, 1);
+    if (fence) t.memory_fence(0, 2, Event::fence_acquire | Event::fence_release);
+    t.cluster_arrive(0, 3, false);
+    t.cluster_arrive(1, 3, false);
+    t.cluster_wait(0, 4, 1);
+    t.cluster_wait(1, 4, 1);
+    t.arrive(1, 5, b);
+    t.trace.events.back().scope = Scope::cluster;
+    t.wait(0, 6, b, 0, 1);
+    t.trace.events.back().scope = Scope::cluster;
+    t.cluster_sync(8, 2);
+    t.exit_all(9);
+    return t.trace;
+  };
+  for (const bool strict : {false, true}) {
+    CheckOptions options;
+    if (strict) options.policies = strict_policies();
+    const Diagnostic bare = expect_rule(program(false), "MB11", 5, options);
+    CHECK(bare.finding_class == FindingClass::race);
+    CHECK(bare.severity == Severity::error);
+    const Diagnostic fenced = expect_rule(program(true), "MB11", 5, options);
+    CHECK(fenced.severity == (strict ? Severity::error : Severity::lint));
+  }
 }
 
 TEST_CASE("LT33, D3: the last release of a consumer can hit a producer that has ended") {
