@@ -20,6 +20,7 @@ enum class Mode : int {
   half_used,     ///< loads, half of the values compared, __syncwarp, lane 0 arrives
   cta_fence,     ///< loads, fence.acq_rel.cta (not the proxy fence), __syncwarp, lane 0 arrives
   at_producer,   ///< as elected; the producer does fence.proxy.async between its wait and the copies
+  met,           ///< loads, bar.sync of all consumers, one thread arrives: what Triton makes of a release
 };
 
 /// How a consumer warp reads: `queued` loads hit one bank with all lanes, 32 passes each; `plain` ones have
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(32 * (consumers + 1))
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
     mbar_init(full, 1);
-    mbar_init(empty, mode == Mode::every_thread ? consumers * 32 : consumers);
+    mbar_init(empty, mode == Mode::every_thread ? consumers * 32 : mode == Mode::met ? 1 : consumers);
     fence_mbarrier_init();
     last = -1;
   }
@@ -117,7 +118,11 @@ __global__ void __launch_bounds__(32 * (consumers + 1))
       if (mode == Mode::fence) fence_proxy_async();
       if (mode == Mode::cta_fence) asm volatile("fence.acq_rel.cta;" ::: "memory");
       if (mode == Mode::every_thread) mbar_arrive(empty);
-      if (mode != Mode::every_thread && mode != Mode::arrive_first) {
+      if (mode == Mode::met) {
+        asm volatile("bar.sync 1, %0;" ::"n"(consumers * 32) : "memory");
+        if (threadIdx.x == 0) mbar_arrive(empty);
+      }
+      if (mode != Mode::every_thread && mode != Mode::arrive_first && mode != Mode::met) {
         __syncwarp();
         if (lane == 0 && mode == Mode::relaxed) arrive_relaxed(empty);
         if (lane == 0 && mode != Mode::relaxed) mbar_arrive(empty);
@@ -181,6 +186,11 @@ constexpr Variant variants[] = {
     {"plain_1", false, "no fence, one load without bank conflicts", stress<Mode::elected, Reads::plain, 1>,
      1},
     {"queued_1", false, "no fence, one load", stress<Mode::elected, Reads::queued, 1>, 1},
+    {"met", false, "no fence, bar.sync of the consumers, one thread arrives", stress<Mode::met>, 1},
+    {"met_16_copies", false, "the same, refilled by 16 small copies", stress<Mode::met>, 16},
+    {"met_plain_16", false, "the same with 16 loads without bank conflicts", stress<Mode::met, Reads::plain>,
+     1},
+    {"met_plain_1", false, "the same with one load", stress<Mode::met, Reads::plain, 1>, 1},
 };
 
 }  // namespace
