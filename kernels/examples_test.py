@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of examples.toml: each compiled from source for its GPU, without one, and checked; then with each fault.
 
-    kernels/examples_test.py --turnstile build/turnstile [--only tlx/gemm] [--jobs N] [--keep DIR]
+    kernels/examples_test.py --turnstile build/turnstile [--short] [--only tlx/gemm] [--jobs N] [--keep DIR]
+    kernels/examples_test.py --environments     makes the environments, nothing else
 
 The environments come from TURNSTILE_TLX_VENV and TURNSTILE_GLUON_VENV, or are made by pip in build/ (fbtriton and
-triton, without torch). Exit code 0: every verdict, class and line is as the table says.
+triton, without torch). Exit code 0: every verdict, class and line is as the table says; 77: an environment is not
+there and cannot be made, because the package index does not answer or Python has no venv.
 """
 
 import argparse
@@ -26,6 +28,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 LANGUAGES = {"tlx": ("TURNSTILE_TLX_VENV", "fbtriton==3.7.4"), "gluon": ("TURNSTILE_GLUON_VENV", "triton==3.9.0")}
 CHECK_SECONDS, CAPTURE_SECONDS = 300, 300
+NO_INDEX = 77  # exit code, as automake's for a skipped test
+# What pip says when nobody answers; everything else that it complains of is a failure.
+UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ReadTimeoutError", "ProxyError", "(from versions: none)")
 
 
 @dataclass
@@ -57,11 +62,11 @@ def pairs(text):
     return dict(part.strip().split("=", 1) for part in text.split(",") if part.strip())
 
 
-def cases(table, only):
+def cases(table, short):
     for kernel in table["kernel"]:
-        for text in kernel["fair"]:
+        for text in kernel["fair"][: 1 if short else None]:
             yield Case(kernel, pairs(text))
-        for fault in kernel["faults"]:
+        for fault in kernel["faults"][: 2 if short else None]:
             yield Case(kernel, pairs(fault.get("with", "")), fault)
 
 
@@ -79,12 +84,15 @@ def environment(language):
         print(f"examples: installing {package} in {folder.relative_to(ROOT)}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         for command in ([sys.executable, "-m", "venv", str(folder)],
-                        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]):  # fmt: skip
+                        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", package]):  # fmt: skip
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if done.returncode:
                 sys.stderr.write(done.stdout[-2000:])
-                sys.exit(f"examples: FAILED, {package} could not be installed. That takes a network and python3-venv; without them, "
-                         f"{variable} names an environment that has it.")  # fmt: skip
+                unreachable = "venv" in command or any(word in done.stdout for word in UNREACHABLE)
+                print(f"examples: {'no network or no python3-venv' if unreachable else 'FAILED'}, {package} could not be installed. "
+                      f"That takes a network and python3-venv; without them, {variable} names an environment that has it.",
+                      file=sys.stderr)  # fmt: skip
+                sys.exit(NO_INDEX if unreachable else 1)
         (folder / "ready").touch()
     return python
 
@@ -168,14 +176,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turnstile", default=str(ROOT / "build" / "turnstile"))
     parser.add_argument("--only", default="", help="kernels and faults whose name contains this, for example tlx/gemm_hopper:no_fence")
+    parser.add_argument("--short", action="store_true", help="of each kernel the first fair configuration and the first two faults")
+    parser.add_argument("--environments", action="store_true", help="make the environments, both at a time, and end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", metavar="DIR", help="leave the captures there")
     arguments = parser.parse_args()
+    if arguments.environments:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for one in [pool.submit(environment, name) for name in LANGUAGES]:
+                one.result()
+        return 0
     turnstile = shutil.which(os.path.abspath(arguments.turnstile))
     if not turnstile:
         sys.exit(f"examples: no program {arguments.turnstile}")
     table = tomllib.loads((HERE / "examples.toml").read_text())
-    wanted = [case for case in cases(table, arguments.only) if arguments.only in f"{case.name}:{case.title}"]
+    wanted = [case for case in cases(table, arguments.short) if arguments.only in f"{case.name}:{case.title}"]
     if not wanted:
         sys.exit(f"examples: nothing is called {arguments.only}")
     pythons = {name: environment(name) for name in sorted({case.name.split("/")[0] for case in wanted})}
