@@ -82,7 +82,8 @@ std::string cta_name(const GlobalAccessSummary& s) {
 Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, const Interval& a,
                    const Interval& b) {
   const GlobalAccessSummary &first = ctas[a.cta], &second = ctas[b.cta];
-  std::string name = buffer < second.buffer_names.size() ? second.buffer_names[buffer] : "";
+  const std::vector<std::string>& names = second.names->buffers;
+  std::string name = buffer < names.size() ? names[buffer] : "";
   if (name.empty()) name = "buffer " + std::to_string(buffer);
   const uint64_t begin = std::max(a.begin, b.begin), end = std::min(a.end, b.end);
   const std::string bytes = name + "[" + std::to_string(begin) + ".." + std::to_string(end - 1) + "]";
@@ -94,9 +95,9 @@ Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, c
   d.subject = name;
   d.message = cta_name(second) + " " + verb(b.sort.kind) + " " + bytes + ", which " + cta_name(first) + " " +
               verb(a.sort.kind) + " in no order";
-  d.where = second.places[b.place];
+  d.where = second.names->places[b.place];
   d.label = cta_name(second) + " " + verb(b.sort.kind) + " " + bytes;
-  d.sides.push_back({first.places[a.place], cta_name(first) + " " + verb(a.sort.kind) + " it here"});
+  d.sides.push_back({first.names->places[a.place], cta_name(first) + " " + verb(a.sort.kind) + " it here"});
   d.facts.push_back("nothing orders the CTAs of a launch");
   if (sizes)
     d.facts.push_back("their elements are of " + std::to_string(a.sort.element) + " and of " +
@@ -113,7 +114,8 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
   GlobalAccessSummary summary;
   std::copy_n(trace.first_cta, 3, summary.cta);
   if (!checker::trace_defect(trace).empty()) return summary;
-  summary.buffer_names = trace.allocation_names;
+  auto shared = std::make_shared<GlobalAccessSummary::Names>();
+  shared->buffers = trace.allocation_names;
   const checker::Names names(trace);
   std::map<uint32_t, uint32_t> places;
   std::set<std::tuple<uint32_t, uint32_t, Sort>> known;
@@ -131,13 +133,36 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
                     writes, atomic && async, static_cast<uint8_t>(atomic ? e.count : 0)};
     const uint32_t place = async ? trace.ops[e.object].place : e.place;
     if (!known.insert({place, e.footprint, sort}).second) continue;
-    const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(summary.places.size()));
-    if (fresh) summary.places.push_back(names.position(place));
+    const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(shared->places.size()));
+    if (fresh) shared->places.push_back(names.position(place));
     for (uint32_t r = f.first_range; r < f.first_range + f.range_count; ++r)
-      summary.ranges.push_back(
-          {f.allocation, at->second, sort.kind, sort.writes, sort.async, sort.element, trace.ranges[r]});
+      summary.ranges.push_back({f.allocation, at->second, sort.kind, sort.writes, sort.async, sort.element,
+                                trace.ranges[r], e.footprint});
   }
+  summary.names = std::move(shared);
   return summary;
+}
+
+GlobalAccessSummary moved_summary(const GlobalAccessSummary& of, const uint32_t (&first_cta)[3],
+                                  std::span<const Footprint> footprints, std::span<const ByteRange> ranges) {
+  GlobalAccessSummary out;
+  std::copy_n(first_cta, 3, out.cta);
+  out.names = of.names;
+  out.ranges.reserve(of.ranges.size());
+  const auto same_access = [](const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
+    return a.footprint == b.footprint && a.place == b.place && a.kind == b.kind && a.writes == b.writes &&
+           a.async == b.async && a.element == b.element;
+  };
+  for (size_t i = 0; i < of.ranges.size();) {
+    GlobalAccessSummary::Range range = of.ranges[i];
+    const Footprint& f = footprints[range.footprint];
+    for (uint32_t r = f.first_range; r < f.first_range + f.range_count; ++r) {
+      range.bytes = ranges[r];
+      out.ranges.push_back(range);
+    }
+    while (i < of.ranges.size() && same_access(of.ranges[i], range)) ++i;
+  }
+  return out;
 }
 
 Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptions& options) {
@@ -178,7 +203,8 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
       for (const auto& [sort, farthest] : open) {
         const Interval* other = conflict(sort, i.sort) ? farthest.other(i) : nullptr;
         if (other == nullptr) continue;
-        const SourcePosition &a = ctas[other->cta].places[other->place], &b = ctas[i.cta].places[i.place];
+        const SourcePosition &a = ctas[other->cta].names->places[other->place],
+                             &b = ctas[i.cta].names->places[i.place];
         if (reported.insert({a.file, a.ptx_line, b.file, b.ptx_line}).second &&
             report.diagnostics.size() < options.max_diagnostics)
           report.diagnostics.push_back(explain(ctas, buffer, *other, i));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,14 +68,24 @@ struct GlobalAccessSummary {
     bool async = false;   ///< an atomic: a reduction of the async proxy
     uint8_t element = 0;  ///< an atomic: bytes of an element; 0: not known
     ByteRange bytes;
+    uint32_t footprint = 0;  ///< in its trace; all ranges of one access of it follow each other
+  };
+  /// Shared by the CTAs of a launch that do the same.
+  struct Names {
+    std::vector<std::string> buffers;  ///< by buffer number
+    std::vector<SourcePosition> places;
   };
   uint32_t cta[3] = {0, 0, 0};
-  std::vector<std::string> buffer_names;  ///< by buffer number
-  std::vector<SourcePosition> places;
+  std::shared_ptr<const Names> names = std::make_shared<Names>();
   std::vector<Range> ranges;  ///< each (place, footprint) once
 };
 
 GlobalAccessSummary summarize_global(const Trace& trace);
+
+/// The same accesses by another CTA, at `first_cta`, whose footprints lie elsewhere: `footprints` and
+/// `ranges` take the place of those of the trace that `of` was made from.
+GlobalAccessSummary moved_summary(const GlobalAccessSummary& of, const uint32_t (&first_cta)[3],
+                                  std::span<const Footprint> footprints, std::span<const ByteRange> ranges);
 
 /// Races in global memory between different CTAs of one launch, which nothing orders (semantics.md section
 /// 12): any overlap with at least one write, atomics on both sides excepted. Sort and sweep; buffers that

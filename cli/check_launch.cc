@@ -10,6 +10,7 @@
 #include "checker/check.h"
 #include "checker/decide.h"
 #include "cli/barrier_names.h"
+#include "cli/followed_classes.h"
 #include "cli/residency.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
@@ -30,6 +31,9 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 /// Traces that are held in memory at one time.
 constexpr uint64_t batch_size = 8;
 
+/// Clusters that are looked at between two looks at the clock and at Ctrl-C.
+constexpr uint64_t most_asked = 256;
+
 std::string cta_name(const Trace& trace) {
   return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
 }
@@ -41,8 +45,8 @@ class Folder {
       : outcome_(outcome), options_(options), source_(source_for(outcome.launch)) {}
 
   /// `handed`: clusters that launch control handed over in this run; `again`: the CTAs were seen before, in
-  /// another run.
-  void add(Trace& trace, uint32_t handed, bool again) {
+  /// another run. Gives the number of its class.
+  size_t add(Trace& trace, uint32_t handed, bool again) {
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
     if (!again) outcome_.ctas_run += ctas;
@@ -54,7 +58,18 @@ class Folder {
       classes_.push_back({decided(trace, handed), cta_name(trace), 0, handed});
     }
     if (!again) classes_[at->second].ctas += ctas;
+    return at->second;
   }
+
+  /// A cluster that was not executed, of the class of one that was.
+  void add_followed(FollowedClasses::Match match, uint64_t ctas) {
+    outcome_.ctas_run += ctas;
+    outcome_.ctas_followed += ctas;
+    classes_[match.trace_class].ctas += ctas;
+    summaries_.push_back(std::move(match.summary));
+  }
+
+  const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
 
   void finish() {
     outcome_.classes = classes_.size();
@@ -123,6 +138,11 @@ class Folder {
   std::vector<GlobalAccessSummary> summaries_;
 };
 
+uint64_t clusters_of(const sim::Program& program, const Launch& launch) {
+  const Dim3 shape = sim::cluster_shape(program);
+  return launch.cta_count() / (uint64_t{1} * shape[0] * shape[1] * shape[2]);
+}
+
 /// How many clusters launch control hands over to the one that asks: a choice that no schedule of one run
 /// covers, so that each number is a run of its own (LF3, CL1).
 struct Handovers {
@@ -132,9 +152,7 @@ struct Handovers {
 
 Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces) {
   constexpr uint64_t most_runs = 1024;
-  const uint64_t clusters =
-      launch.cta_count() / (uint64_t{1} * sim::cluster_shape(program)[0] * sim::cluster_shape(program)[1] *
-                            sim::cluster_shape(program)[2]);
+  const uint64_t clusters = clusters_of(program, launch);
   // Clusters that wait for each other run together, and none is left to hand over.
   if (!sim::takes_clusters(program) || traces != clusters) return {};
   Handovers h{launch.clusters_to_cancel, false};
@@ -176,24 +194,57 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   const uint64_t wanted = wanted_traces * ctas_each;
   const Handovers handovers = handovers_of(**program, launch, traces);
   uint64_t done = 0;
-  for (const uint32_t handed : handovers.counts)
-    for (uint64_t first = 0; first < wanted_traces && !interrupted(); first += batch_size) {
+  Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);
+  if (!followed) return tl::unexpected(followed.error());
+  // One trace for each cluster, and each cluster once: only then one can stand for another.
+  bool follow = handovers.counts.size() == 1 && traces > 1 && traces == clusters_of(**program, launch);
+  for (const uint32_t handed : handovers.counts) {
+    uint64_t at_once = follow ? 1 : batch_size;
+    for (uint64_t next = 0; next < wanted_traces && !interrupted();) {
       sim::RunOptions run_options;
       run_options.domain = sim::Domain::control;
       run_options.clusters_to_cancel = handed;
       run_options.every_cancel_count = handovers.all;
-      for (uint64_t trace = first; trace < std::min(first + batch_size, wanted_traces); ++trace)
-        run_options.ctas.push_back(sim::cta_of_trace(**program, launch, trace));
+      run_options.follow_position = follow;
       start = Clock::now();
-      Result<sim::RunResult> run = sim::run_launch(**program, launch, run_options);
+      const uint64_t first = next;
+      for (; next < wanted_traces && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
+        std::optional<FollowedClasses::Match> match;
+        if (follow) match = followed->match(static_cast<uint32_t>(next));
+        if (match)
+          folder.add_followed(std::move(*match), ctas_each);
+        else
+          run_options.ctas.push_back(sim::cta_of_trace(**program, launch, next));
+      }
+      at_once = std::min(2 * at_once, batch_size);
+      Result<sim::RunResult> run = sim::RunResult{};
+      if (!run_options.ctas.empty()) run = sim::run_launch(**program, launch, run_options);
       if (!run) return tl::unexpected(run.error());
       outcome.execute_seconds += since(start);
       start = Clock::now();
-      for (Trace& trace : run->traces) folder.add(trace, handed, handed != handovers.counts.front());
+      for (size_t i = 0; i < run->traces.size(); ++i) {
+        Trace& trace = run->traces[i];
+        std::shared_ptr<const sim::PositionTape> tape = run->tapes[i];
+        if (tape != nullptr && tape->stores_position &&
+            check(trace, options.check).verdict != Verdict::clean) {
+          // Perhaps only for want of the values that it stored: run again, and not followed.
+          sim::RunOptions alone = run_options;
+          alone.ctas = {run_options.ctas[i]};
+          alone.follow_position = false;
+          Result<sim::RunResult> plain = sim::run_launch(**program, launch, alone);
+          if (!plain) return tl::unexpected(plain.error());
+          trace = std::move(plain->traces.front());
+          tape = nullptr;
+        }
+        const size_t number = folder.add(trace, handed, handed != handovers.counts.front());
+        if (follow) followed->add(trace, std::move(tape), number, folder.last_summary());
+        follow = follow && followed->worthwhile();
+      }
       outcome.check_seconds += since(start);
-      done += run_options.ctas.size() * ctas_each;
+      done += (next - first) * ctas_each;
       if (progress) progress(done, wanted * handovers.counts.size());
     }
+  }
   start = Clock::now();
   folder.finish();
   if (handovers.all && traces > 1)

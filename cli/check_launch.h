@@ -32,7 +32,9 @@ struct CheckOutcome {
   uint64_t witness_cta = 0;        ///< a CTA of the trace that it belongs to
   uint32_t witness_handed = 0;     ///< clusters that launch control hands over there
   std::string witness_file;        ///< where it was kept; the caller's to fill in
-  uint64_t ctas_run = 0;
+  uint64_t ctas_run = 0;           ///< executed, or followed
+  uint64_t ctas_followed = 0;      ///< of these: not executed, but shown to do what others did, at other
+                               ///< addresses in global memory (sim/position_tape.h)
   uint64_t classes = 0;  ///< CTAs of one class did the same, up to where their global memory lies
   uint32_t warps = 0;
   double execute_seconds = 0;

@@ -102,7 +102,8 @@ Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
   Json json = {{"launch", launch_json(outcome.launch)}};
   add_report(json, outcome.report, outcome.policies, outcome.witness_file, source);
   json["ctas"] = outcome.launch.cta_count();
-  json["ctas_executed"] = outcome.ctas_run;
+  json["ctas_executed"] = outcome.ctas_run - outcome.ctas_followed;
+  json["ctas_followed"] = outcome.ctas_followed;
   json["classes"] = outcome.classes;
   json["warps"] = outcome.warps;
   json["seconds"] = {{"execute", outcome.execute_seconds}, {"check", outcome.check_seconds}};

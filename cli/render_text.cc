@@ -76,6 +76,14 @@ std::string table(const CheckOutcome& outcome, const Style& style) {
   const Report& r = outcome.report;
   using F = FindingClass;
   std::string out = traced_line(outcome);
+  if (outcome.ctas_followed != 0)
+    out += wrapped(
+        "  followed    ", "              ",
+        fmt::format("{} not executed: they do what the {} executed do, since what these computed from "
+                    "their position reached addresses in global memory only, or came out the same; "
+                    "the addresses were computed for each",
+                    counted(outcome.ctas_followed, "CTA"),
+                    grouped(outcome.ctas_run - outcome.ctas_followed)));
   out += aspect(r, "hangs", "none", "every wait is answered, in every schedule", {F::hang}, style);
   out += aspect(r, "races", "none",
                 fmt::format("{} byte-range accesses, all ordered and visible", rounded(r.accesses)),

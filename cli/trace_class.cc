@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -69,23 +70,22 @@ bool touches_memory(const Event& e) {
   return e.kind == EventKind::access || e.kind == EventKind::async_access;
 }
 
-/// The allocations of global memory that the trace writes, with their renamings; empty renamings if there are
-/// too many ranges.
-std::map<uint32_t, Renaming> rename_written(const Trace& trace) {
+/// The renamings of the written allocations; empty ones if there are too many ranges.
+std::map<uint32_t, Renaming> rename_written(std::span<const Footprint> footprints,
+                                            std::span<const ByteRange> ranges,
+                                            std::span<const uint32_t> written) {
   std::map<uint32_t, Renaming> renamings;
-  for (const Event& e : trace.events)
-    if (touches_memory(e) && e.has(Event::write) && trace.footprints[e.footprint].space == Space::global)
-      renamings.try_emplace(trace.footprints[e.footprint].allocation);
+  for (const uint32_t allocation : written) renamings.try_emplace(allocation);
   uint64_t total = 0;
-  for (const Footprint& f : trace.footprints) {
+  for (const Footprint& f : footprints) {
     if (f.space != Space::global || !renamings.contains(f.allocation)) continue;
-    for (uint32_t i = 0; i < f.range_count; ++i) total += trace.ranges[f.first_range + i].count;
+    for (uint32_t i = 0; i < f.range_count; ++i) total += ranges[f.first_range + i].count;
   }
   if (total > most_ranges) return renamings;
-  for (const Footprint& f : trace.footprints) {
+  for (const Footprint& f : footprints) {
     const auto at = f.space == Space::global ? renamings.find(f.allocation) : renamings.end();
     if (at == renamings.end()) continue;
-    for (uint32_t i = 0; i < f.range_count; ++i) at->second.note(trace.ranges[f.first_range + i]);
+    for (uint32_t i = 0; i < f.range_count; ++i) at->second.note(ranges[f.first_range + i]);
   }
   for (auto& [allocation, renaming] : renamings) renaming.close();
   return renamings;
@@ -106,11 +106,12 @@ void add_renamed(Hash& hash, const ByteRange& range, const Renaming& renaming, b
   }
 }
 
-void add_footprints(Hash& hash, const Trace& trace) {
-  const std::map<uint32_t, Renaming> renamings = rename_written(trace);
+void add_footprints(Hash& hash, std::span<const Footprint> footprints, std::span<const ByteRange> ranges,
+                    std::span<const uint32_t> written) {
+  const std::map<uint32_t, Renaming> renamings = rename_written(footprints, ranges, written);
   const bool by_order = std::any_of(renamings.begin(), renamings.end(),
                                     [](const auto& entry) { return entry.second(UINT64_MAX) != 0; });
-  for (const Footprint& f : trace.footprints) {
+  for (const Footprint& f : footprints) {
     hash.add(static_cast<uint64_t>(f.space));
     hash.add(f.allocation);
     const bool shared = f.space == Space::shared;
@@ -118,7 +119,7 @@ void add_footprints(Hash& hash, const Trace& trace) {
     if (!shared && renaming == renamings.end()) continue;
     hash.add(f.range_count);
     for (uint32_t i = 0; i < f.range_count; ++i) {
-      const ByteRange& range = trace.ranges[f.first_range + i];
+      const ByteRange& range = ranges[f.first_range + i];
       if (shared)
         add_range(hash, range);
       else
@@ -195,6 +196,21 @@ void add_end(Hash& hash, const Trace& trace) {
 
 }  // namespace
 
+std::vector<uint32_t> written_allocations(const Trace& trace) {
+  std::set<uint32_t> written;
+  for (const Event& e : trace.events)
+    if (touches_memory(e) && e.has(Event::write) && trace.footprints[e.footprint].space == Space::global)
+      written.insert(trace.footprints[e.footprint].allocation);
+  return {written.begin(), written.end()};
+}
+
+TraceClass overlap_class(std::span<const Footprint> footprints, std::span<const ByteRange> ranges,
+                         std::span<const uint32_t> written) {
+  Hash hash;
+  add_footprints(hash, footprints, ranges, written);
+  return hash.value();
+}
+
 TraceClass trace_class(const Trace& trace) {
   Hash hash;
   // Sizes first, so that no two tables can be read as one another.
@@ -204,7 +220,7 @@ TraceClass trace_class(const Trace& trace) {
         trace.faults.size(), trace.unknowns.size(), trace.places.size()})
     hash.add(size);
   add_tables(hash, trace);
-  add_footprints(hash, trace);
+  add_footprints(hash, trace.footprints, trace.ranges, written_allocations(trace));
   StoredValues stored;
   for (const Event& e : trace.events) add_event(hash, e, stored);
   add_end(hash, trace);

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "model/trace.h"
 
@@ -16,5 +18,13 @@ using TraceClass = std::array<uint64_t, 2>;
 /// hash; equal by chance with probability 2^-128. Cost: linear in events, n log n in ranges of written global
 /// memory.
 TraceClass trace_class(const Trace& trace);
+
+/// The allocations of global memory that a trace writes, sorted.
+std::vector<uint32_t> written_allocations(const Trace& trace);
+
+/// The part of trace_class() that is about footprints: equal if their accesses to shared memory are the same,
+/// and those to the written allocations overlap in the same way.
+TraceClass overlap_class(std::span<const Footprint> footprints, std::span<const ByteRange> ranges,
+                         std::span<const uint32_t> written);
 
 }  // namespace turnstile::cli

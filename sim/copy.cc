@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "sim/cta.h"
+#include "sim/machine.h"
+#include "sim/position_tracker.h"
 
 namespace turnstile::sim {
 
@@ -66,6 +67,14 @@ std::vector<ByteRange> global_ranges(const std::vector<BoxRow>& rows) {
   return out;
 }
 
+}  // namespace
+
+std::vector<ByteRange> box_ranges(const TensorMap& map, std::span<const int64_t> coordinates) {
+  return global_ranges(box_rows(map, coordinates));
+}
+
+namespace {
+
 void fill_out_of_bounds(const TensorMap& map, ByteRun& row) {
   // PTX 5.5.3.3: zero, or for floats NaN; the NaN of the fill is all ones below the sign in each format that
   // has one.
@@ -118,6 +127,8 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
   const uint32_t on_chip = (copy.to_shared ? *copy.target : cta).shared_footprint({&whole, 1});
   std::vector<ByteRange> outside = global_ranges(rows);
   const bool touches_global = !outside.empty();
+  if (!touches_global && cta.machine.positions != nullptr)
+    cta.machine.positions->note_empty_box(copy.position_use);
   const uint32_t off_chip = touches_global ? cta.recorder.footprint(Space::global, map.buffer, outside) : 0;
 
   ByteRun row;

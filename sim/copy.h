@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/launch/launch.h"
+#include "model/trace.h"
 
 namespace turnstile::sim {
 
@@ -39,6 +40,9 @@ struct BoxRow {
 
 /// The rows of a box at these coordinates, innermost dimension first (element strides of 1).
 std::vector<BoxRow> box_rows(const TensorMap& map, std::span<const int64_t> coordinates);
+
+/// What they are of global memory, as strided ranges.
+std::vector<ByteRange> box_ranges(const TensorMap& map, std::span<const int64_t> coordinates);
 
 struct CopyEffect {
   std::vector<uint32_t> reads, writes;  ///< footprints

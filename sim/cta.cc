@@ -9,6 +9,7 @@
 #include "model/must.h"
 #include "sim/copy.h"
 #include "sim/machine.h"
+#include "sim/position_tracker.h"
 #include "sim/unknown_guard.h"
 
 namespace turnstile::sim {
@@ -164,6 +165,7 @@ bool Cta::run_warp(Warp& warp) {
     const Decoded& d = program.code[next->pc];
     LaneMask active = next->lanes;
     if (d.guard != Decoded::none) {
+      if (machine.positions != nullptr) machine.positions->guard(*this, warp, d.guard, active);
       const LaneMask unknown_lanes = active & ~warp.regs.known(d.guard);
       if (unknown_lanes != 0 && pass_unknown_guard(warp, *next, unknown_lanes)) {
         moved = true;
@@ -203,7 +205,10 @@ bool Cta::run_warp(Warp& warp) {
     }
     if (d.uses_fragments) note_touched(warp, d);
     const LaneMask lanes = active;
-    switch (d.run(*this, warp, d, lanes)) {
+    if (machine.positions != nullptr) machine.positions->before(*this, warp, d, lanes);
+    const Step step = d.run(*this, warp, d, lanes);
+    if (machine.positions != nullptr) machine.positions->after(*this, warp, d, lanes, step);
+    switch (step) {
       case Step::next: {
         Fragment& f = fragment_at(warp, lanes);
         f.wait = {};
@@ -325,6 +330,7 @@ void Cta::land(const Copy& copy) {
     halt();
     return;
   }
+  if (machine.positions != nullptr) machine.positions->set_use(copy.position_use);
   CopyEffect effect = copy.tensor ? land_tensor_copy(*this, copy) : land_plain_copy(*this, copy);
   auto access = [&](uint32_t footprint, bool write) {
     Event& e = recorder.add(EventKind::async_access, issuer, place);

@@ -130,6 +130,7 @@ struct Copy {
   BarrierObject* barrier = nullptr;  ///< loads complete on it; entries of Cta::barriers stay
   BulkQueue* queue = nullptr;        ///< stores belong to it
   Reduction reduction;               ///< a store that combines with what is there
+  uint32_t position_use = 0;         ///< PositionTape::uses
 };
 
 /// One wgmma.mma_async of a warp group. It runs when all four warps have issued it.

@@ -9,6 +9,7 @@
 #include "sim/exec_tensormap.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/position_tracker.h"
 #include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
@@ -180,6 +181,8 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
             fmt::format("the innermost coordinate {} of a tensor copy is {} bytes, no multiple of 16",
                         copy.coordinates[0], bytes),
             "start tiles at multiples of 16 bytes along the innermost dimension");
+      if (cta.machine.positions != nullptr)
+        copy.position_use = cta.machine.positions->use_of_box(cta, warp, d, lane, copy);
       const size_t shared_at = is_load ? 0 : 1 + rank;
       const int64_t shared_offset = d.offsets[is_load ? 0 : 1];
       const uint64_t shared = warp.regs.get(d.src[shared_at], lane) + static_cast<uint64_t>(shared_offset);

@@ -9,6 +9,7 @@
 
 #include "sim/exec_tensormap.h"
 #include "sim/machine.h"
+#include "sim/position_tracker.h"
 
 namespace turnstile::sim {
 
@@ -208,7 +209,9 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
           ranges.push_back({t.offset, t.offset + total, 0, 1});
       }
       normalise(ranges);
-      const uint64_t stored = (flags & (Event::write | Event::atomic)) == Event::write
+      const bool of_this_cluster =
+          cta.machine.positions != nullptr && cta.machine.positions->stores_position();
+      const uint64_t stored = (flags & (Event::write | Event::atomic)) == Event::write && !of_this_cluster
                                   ? fingerprint(cta, warp, d, targets, together)
                                   : 0;
       if ((flags & Event::write) != 0 && first.where == Target::Where::global &&

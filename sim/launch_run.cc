@@ -128,12 +128,14 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   RunResult result;
   const std::vector<std::vector<uint32_t>> machines = machines_of(program, launch, *ctas);
   result.traces.resize(machines.size());
+  result.tapes.resize(machines.size());
   std::vector<uint64_t> steps(machines.size());
   std::vector<std::vector<std::string>> not_predicted(machines.size());
   auto run_one = [&](size_t i) {
     Machine machine(program, launch, global, options, machines[i]);
     for (auto& cta : machine.ctas) cta->sum_log = log;
     result.traces[i] = machine.run();
+    result.tapes[i] = machine.tape();
     for (auto& cta : machine.ctas) {
       steps[i] += cta->steps;
       for (std::string& text : cta->not_predicted) not_predicted[i].push_back(std::move(text));

@@ -13,7 +13,8 @@
 
 namespace turnstile::sim {
 
-struct Program;  // decoded kernel: sim/program.h
+struct Program;       // decoded kernel: sim/program.h
+struct PositionTape;  // sim/position_tape.h
 
 /// What a floating-point value is during a run (design.md section 3).
 enum class Domain : uint8_t {
@@ -31,13 +32,17 @@ struct RunOptions {
           ///< clusters of the grid (CL1, CL7). They should not be among `ctas`
   bool every_cancel_count = false;  ///< the caller runs all numbers of `clusters_to_cancel` that matter;
                                     ///< otherwise an answer that is looked at makes its trace inconclusive
+  bool follow_position = false;     ///< control domain: RunResult::tapes
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise
 };
 
 struct RunResult {
-  std::vector<Trace> traces;                    ///< one per cluster, in the order of RunOptions::ctas
+  std::vector<Trace> traces;  ///< one per cluster, in the order of RunOptions::ctas
+  std::vector<std::shared_ptr<const PositionTape>>
+      tapes;  ///< of each trace, if followed: what it owes to its position (sim/position_tape.h); null:
+              ///< unknown
   std::vector<std::vector<std::byte>> buffers;  ///< after the launch, by buffer number; bits domain only
   uint64_t instructions = 0;                    ///< warp instructions executed
   std::vector<std::string> not_predicted;  ///< why bits of the outputs are not those of a GPU (bits domain)

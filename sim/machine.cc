@@ -5,6 +5,7 @@
 
 #include "model/must.h"
 #include "sim/narrow_scopes.h"
+#include "sim/position_tracker.h"
 
 namespace turnstile::sim {
 
@@ -38,7 +39,16 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
     trace.warps += static_cast<uint32_t>(ctas.back()->warps.size());
   }
   for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = ctas.front()->position[i];
+  // Values that come through flags, or from a cluster that launch control hands over, are not followed.
+  if (!o.follow_position || o.domain != Domain::control || barriers.size() != 1 || flags.any() ||
+      o.clusters_to_cancel != 0)
+    return;
+  positions = std::make_unique<PositionTracker>(p, l);
+  for (auto& cta : ctas) positions->start(*cta);
+  recorder.positions = positions.get();
 }
+
+Machine::~Machine() = default;
 
 // One schedule (ALG 5.3): every warp runs until none of its lanes can move; when no warp moved, the oldest
 // operation in flight lands; the run ends when nothing moves. Any schedule would do: the checker proves from
@@ -57,6 +67,7 @@ Trace Machine::run() {
   while (!stopped_ && land_one()) {
   }
   for (auto& cta : ctas) cta->check_register_turns();
+  if (positions != nullptr) tape_ = positions->finish(*this);
   recorder.trace().cut_short = stopped_;
   flags.finish(recorder);
   unmark_narrow_atomics(recorder.trace());

@@ -11,9 +11,12 @@
 #include "sim/cta.h"
 #include "sim/descriptor.h"
 #include "sim/flag_words.h"
+#include "sim/position_tape.h"
 #include "sim/recorder.h"
 
 namespace turnstile::sim {
+
+class PositionTracker;
 
 /// The CTAs that are executed together and leave one trace: those of a cluster, or those of a whole launch
 /// that wait for each other through global memory. CTAs are ordered by cluster, then by rank.
@@ -23,8 +26,12 @@ class Machine {
   Machine(const Program& program, const Launch& launch, GlobalMemory& global, const RunOptions& options,
           std::span<const uint32_t> numbers);
 
+  ~Machine();
+
   /// Runs to the end and hands out the trace. Once.
   Trace run();
+  /// RunResult::tapes of this cluster.
+  std::shared_ptr<const PositionTape> tape() const { return tape_; }
 
   const Program& program;
   const Launch& launch;
@@ -35,8 +42,9 @@ class Machine {
   std::vector<std::unique_ptr<Cta>> ctas;
   uint32_t cancelled = 0;  ///< clusters that try_cancel took so far
   std::map<std::pair<uint32_t, uint64_t>, DescriptorBytes>
-      descriptors;                       ///< made by the kernel, by buffer and offset
-  std::vector<ClusterBarrier> barriers;  ///< by cluster; members are threads
+      descriptors;                             ///< made by the kernel, by buffer and offset
+  std::vector<ClusterBarrier> barriers;        ///< by cluster; members are threads
+  std::unique_ptr<PositionTracker> positions;  ///< RunOptions::follow_position
 
   uint32_t cluster_size() const { return cluster_size_; }
   /// All CTAs of the launch are here: nobody else can write its memory.
@@ -53,6 +61,7 @@ class Machine {
 
   uint32_t cluster_size_ = 1;
   bool stopped_ = false;
+  std::shared_ptr<const PositionTape> tape_;
 };
 
 /// What one machine holds at most, of CTAs and of threads, when CTAs of different clusters have to run

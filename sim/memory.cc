@@ -14,6 +14,10 @@ void WindowMemory::read(uint64_t address, size_t bytes, ByteRun& out) const {
   std::memcpy(out.known.data(), &known_[address], bytes);
   if (!cells_.empty())
     std::copy_n(cells_.begin() + static_cast<ptrdiff_t>(address), bytes, out.cells.begin());
+  if (marks_.empty()) return;
+  for (uint64_t at = address; at < address + bytes; ++at)
+    if (marks_[at] != 0 && (marks_read_.empty() || marks_read_.back() != marks_[at]))
+      marks_read_.push_back(marks_[at]);
 }
 
 void WindowMemory::write(uint64_t address, size_t from, size_t bytes, const ByteRun& in) {
@@ -24,9 +28,20 @@ void WindowMemory::write(uint64_t address, size_t from, size_t bytes, const Byte
   if (!cells_.empty())
     std::copy_n(in.cells.begin() + static_cast<ptrdiff_t>(from), bytes,
                 cells_.begin() + static_cast<ptrdiff_t>(address));
+  if (!marks_.empty()) set_mark(address, bytes, 0);
+}
+
+bool WindowMemory::all_marked(uint64_t address, size_t bytes, uint32_t mark) const {
+  const auto first = marks_.begin() + static_cast<ptrdiff_t>(address);
+  return std::all_of(first, first + static_cast<ptrdiff_t>(bytes), [&](uint32_t m) { return m == mark; });
+}
+
+void WindowMemory::set_mark(uint64_t address, size_t bytes, uint32_t mark) {
+  std::fill_n(marks_.begin() + static_cast<ptrdiff_t>(address), bytes, mark);
 }
 
 void WindowMemory::forget(uint64_t address, size_t bytes) {
+  if (!marks_.empty()) set_mark(address, bytes, 0);
   const uint64_t end = address + bytes;
   for (uint64_t block = address / block_bytes; block * block_bytes < end; ++block) {
     if (block_known_[block] == 0) continue;

@@ -46,6 +46,17 @@ class WindowMemory {
   void forget(uint64_t address, size_t bytes);
   const uint8_t* data(uint64_t address) const { return &value_[address]; }
   bool all_known(uint64_t address, size_t bytes) const;
+
+  /// Marks on bytes, for what follows values through memory (sim/position_tracker.h): whoever writes a byte
+  /// takes its mark away, and marks of bytes that are read are kept in mind. 0: no mark.
+  void mark_bytes() { marks_.assign(value_.size(), 0); }
+  uint32_t mark(uint64_t address) const { return marks_.empty() ? 0 : marks_[address]; }
+  bool all_marked(uint64_t address, size_t bytes, uint32_t mark) const;
+  void set_mark(uint64_t address, size_t bytes, uint32_t mark);
+  const std::vector<uint32_t>& marks_read() const { return marks_read_; }
+  void forget_marks_read() { marks_read_.clear(); }
+  void forget_mark_read(uint32_t mark) { std::erase(marks_read_, mark); }
+
   Hash128 byte(uint64_t address) const {
     return known_[address] ? hash_constant_byte(value_[address]) : cells_[address];
   }
@@ -57,6 +68,8 @@ class WindowMemory {
   std::vector<uint8_t> known_;
   std::vector<uint8_t> block_known_;  ///< 0: no byte of the block is known, so there is nothing to forget
   std::vector<Hash128> cells_;
+  std::vector<uint32_t> marks_;               ///< by byte; empty: nobody marks
+  mutable std::vector<uint32_t> marks_read_;  ///< each once, or a few times
 };
 
 /// How the leaves of the provenance domain are named: the row under test of each batch buffer by its place

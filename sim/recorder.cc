@@ -5,6 +5,7 @@
 
 #include "model/must.h"
 #include "sim/hash128.h"
+#include "sim/position_tracker.h"
 
 namespace turnstile::sim {
 
@@ -32,13 +33,16 @@ uint32_t Recorder::footprint(Space space, uint32_t allocation, std::span<const B
                                    return a.begin == b.begin && a.end == b.end && a.stride == b.stride &&
                                           a.count == b.count;
                                  });
-    if (same) return id;
+    if (!same) continue;
+    if (positions != nullptr && space == Space::global) positions->note_footprint(id);
+    return id;
   }
   const auto id = static_cast<uint32_t>(trace_.footprints.size());
   trace_.footprints.push_back(
       {space, allocation, static_cast<uint32_t>(trace_.ranges.size()), static_cast<uint32_t>(ranges.size())});
   trace_.ranges.insert(trace_.ranges.end(), ranges.begin(), ranges.end());
   known.push_back(id);
+  if (positions != nullptr && space == Space::global) positions->note_footprint(id);
   return id;
 }
 

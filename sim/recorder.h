@@ -11,6 +11,8 @@
 
 namespace turnstile::sim {
 
+class PositionTracker;
+
 /// Writes the Trace of one machine: numbers strands, interns footprints, counts against the event limit.
 class Recorder {
  public:
@@ -34,6 +36,9 @@ class Recorder {
   /// Once for each place and message.
   void unknown(uint32_t place, std::string message, std::string help);
   void fault(AgentId agent, uint32_t place, std::string rule, std::string message, std::string help);
+
+  /// Is told of each footprint in global memory; may be null.
+  PositionTracker* positions = nullptr;
 
  private:
   Trace trace_;

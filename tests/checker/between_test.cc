@@ -21,15 +21,17 @@ namespace {
 GlobalAccessSummary cta(uint32_t x, std::vector<std::pair<Kind, ByteRange>> accesses, uint32_t buffer = 0) {
   GlobalAccessSummary s;
   s.cta[0] = x;
-  s.buffer_names = {"C"};
+  auto names = std::make_shared<GlobalAccessSummary::Names>();
+  names->buffers = {"C"};
   for (const auto& [kind, range] : accesses) {
     SourcePosition at;
     at.file = "kernel.cu";
     at.line = at.ptx_line = static_cast<uint32_t>(kind) + 1;
-    s.places.push_back(at);
-    s.ranges.push_back(
-        {buffer, static_cast<uint32_t>(s.places.size() - 1), kind, kind != Kind::read, false, 0, range});
+    names->places.push_back(at);
+    s.ranges.push_back({buffer, static_cast<uint32_t>(names->places.size() - 1), kind, kind != Kind::read,
+                        false, 0, range, 0});
   }
+  s.names = std::move(names);
   return s;
 }
 
@@ -110,7 +112,7 @@ TEST_CASE("a summary has the global accesses of a trace, each once, with atomics
   REQUIRE(s.ranges.size() == 2);
   CHECK(s.ranges[0].kind == Kind::write);
   CHECK(s.ranges[1].kind == Kind::atomic);
-  CHECK(s.places[s.ranges[1].place].line == 6);
+  CHECK(s.names->places[s.ranges[1].place].line == 6);
 }
 
 TEST_CASE(

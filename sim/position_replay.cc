@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The main loop is replay(): slot after slot gets the value that it has at the other position, by the very
+// functions that executed the instructions in the first run, until a pinned value differs.
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+
+#include "sim/copy.h"
+#include "sim/machine.h"
+#include "sim/position_tape.h"
+
+namespace turnstile::sim {
+
+struct PositionReplay::State {
+  State(const Program& p, const Launch& l, GlobalMemory g)
+      : program(p),
+        launch(l),
+        global(std::move(g)),
+        machine(p, l, global, options, ctas_of_cluster(p, l, 0)) {}
+
+  const Program& program;
+  const Launch& launch;
+  GlobalMemory global;
+  RunOptions options;
+  Machine machine;  ///< its first warp lends its registers
+  std::vector<LaneValues> values;
+
+  bool evaluate(const PositionTape& tape, const TapeNode& node, const std::vector<uint32_t>& ctas);
+  bool compute(const PositionTape& tape, const TapeNode& node);
+  uint64_t read(const PositionTape& tape, const TapeOperand& operand, unsigned lane) const;
+  bool same_pins(const PositionTape& tape, uint32_t slot) const;
+  std::optional<std::vector<ByteRange>> box(const PositionTape& tape, const PositionUse& use) const;
+  std::optional<std::vector<ByteRange>> moved(const PositionTape& tape, const PositionUse& use,
+                                              const Footprint& footprint,
+                                              std::span<const ByteRange> ranges) const;
+};
+
+uint64_t PositionReplay::State::read(const PositionTape& tape, const TapeOperand& operand,
+                                     unsigned lane) const {
+  const uint64_t constant =
+      operand.uniform ? operand.constant : tape.constants[static_cast<size_t>(operand.constant)][lane];
+  return ((operand.moving >> lane) & 1) != 0 ? values[operand.slot][lane] + constant : constant;
+}
+
+bool PositionReplay::State::compute(const PositionTape& tape, const TapeNode& node) {
+  const Decoded& d = *node.instruction;
+  Cta& cta = *machine.ctas.front();
+  Warp& warp = *cta.warps.front();
+  for (size_t i = 0; i < node.sources.size(); ++i) {
+    const TapeOperand& operand = node.sources[i];
+    const uint64_t mask = width_mask(program.register_bits[d.src[i]]);
+    warp.regs.forget(d.src[i], all_lanes);
+    const LaneMask known = operand.known & node.lanes;
+    if (known == all_lanes && operand.uniform && operand.moving == 0) {
+      warp.regs.set_all(d.src[i], operand.constant & mask);
+      continue;
+    }
+    for (LaneMask rest = known; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      warp.regs.set(d.src[i], lane, read(tape, operand, lane) & mask);
+    }
+  }
+  for (uint32_t r : d.dst)
+    if (r != Decoded::none && std::find(d.src.begin(), d.src.end(), r) == d.src.end())
+      warp.regs.forget(r, all_lanes);
+  if (d.run(cta, warp, d, node.lanes) != Step::next) return false;
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const TapeResult& result = node.results[i];
+    if (result.slot == 0) continue;
+    if ((warp.regs.known(d.dst[i]) & node.lanes) != result.known) return false;
+    for (LaneMask rest = result.known; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      values[result.slot][lane] = warp.regs.get(d.dst[i], lane);
+    }
+  }
+  return true;
+}
+
+bool PositionReplay::State::evaluate(const PositionTape& tape, const TapeNode& node,
+                                     const std::vector<uint32_t>& ctas) {
+  if (node.kind == TapeNode::Kind::compute) return compute(tape, node);
+  LaneValues& out = values[node.results.front().slot];
+  if (node.kind == TapeNode::Kind::position) {
+    const uint32_t number = ctas[node.cta];
+    const Dim3& grid = launch.grid;
+    const uint32_t at[3] = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};
+    const uint32_t value = node.of_cluster ? at[node.axis] / program.cluster[node.axis] : at[node.axis];
+    out.fill(value);
+    return true;
+  }
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const TapeNode::Lane& from = node.from[lane];
+    if (from.slot != 0) out[lane] = (values[from.slot][from.lane] + from.constant) & width_mask(node.bits);
+  }
+  return true;
+}
+
+bool PositionReplay::State::same_pins(const PositionTape& tape, uint32_t slot) const {
+  for (LaneMask rest = tape.pinned[slot]; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (values[slot][lane] != tape.values[slot][lane]) return false;
+  }
+  return true;
+}
+
+/// The box of a copy at its new coordinates; nothing: it breaks a rule there that it kept in the first run.
+std::optional<std::vector<ByteRange>> PositionReplay::State::box(const PositionTape& tape,
+                                                                 const PositionUse& use) const {
+  const TensorMap& map = launch.tensor_maps[use.map];
+  int64_t coordinates[5] = {0, 0, 0, 0, 0};
+  for (size_t i = 0; i < use.coordinates.size(); ++i)
+    coordinates[i] = static_cast<int32_t>(read(tape, use.coordinates[i], 0));
+  if (coordinates[0] * static_cast<int64_t>(element_bytes(map.type)) % 16 != 0) return std::nullopt;  // BS15
+  if (!use.is_load && *std::min_element(std::begin(coordinates), std::end(coordinates)) < 0)
+    return std::nullopt;  // BS14
+  return box_ranges(map, {coordinates, use.coordinates.size()});
+}
+
+std::optional<std::vector<ByteRange>> PositionReplay::State::moved(const PositionTape& tape,
+                                                                   const PositionUse& use,
+                                                                   const Footprint& footprint,
+                                                                   std::span<const ByteRange> ranges) const {
+  if (use.is_box) return box(tape, use);
+  std::vector<ByteRange> out(ranges.begin(), ranges.end());
+  if (use.slot == 0) return out;
+  const uint64_t limit = global.bytes_of(footprint.allocation);
+  const auto first = static_cast<unsigned>(std::countr_zero(use.lanes));
+  const uint64_t distance = values[use.slot][first] - tape.values[use.slot][first];
+  for (LaneMask rest = use.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (values[use.slot][lane] - tape.values[use.slot][lane] != distance) return std::nullopt;
+  }
+  if (distance % use.alignment != 0) return std::nullopt;
+  for (ByteRange& r : out) {
+    r.begin += distance;
+    r.end += distance;
+    if (r.begin >= r.end || r.begin > limit || r.stride * (r.count - 1) + r.end > limit) return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, const MovedFootprints& before,
+                                                      uint32_t cluster) {
+  State& s = *state_;
+  if (!tape.whole) return std::nullopt;
+  const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
+  s.values.resize(tape.values.size());
+  for (const TapeNode& node : tape.nodes) {
+    if (!s.evaluate(tape, node, ctas)) return std::nullopt;
+    for (const TapeResult& result : node.results)
+      if (result.slot != 0 && !s.same_pins(tape, result.slot)) return std::nullopt;
+  }
+  for (uint32_t use : tape.empty_boxes) {
+    const auto ranges = s.box(tape, tape.uses[use]);
+    if (!ranges || !ranges->empty()) return std::nullopt;
+  }
+
+  MovedFootprints out;
+  out.footprints = before.footprints;
+  out.ranges.reserve(before.ranges.size());
+  auto use = tape.moved.begin();
+  for (uint32_t f = 0; f < before.footprints.size(); ++f) {
+    Footprint& footprint = out.footprints[f];
+    const std::span<const ByteRange> old(before.ranges.data() + footprint.first_range, footprint.range_count);
+    std::optional<std::vector<ByteRange>> after;
+    if (footprint.space == Space::global) {
+      for (bool first = true; use != tape.moved.end() && use->first == f; ++use, first = false) {
+        auto here = s.moved(tape, tape.uses[use->second], footprint, old);
+        if (!here || here->empty()) return std::nullopt;
+        // Accesses that were of the same bytes and no longer are would be two footprints.
+        if (!first && !std::equal(here->begin(), here->end(), after->begin(), after->end(),
+                                  [](const ByteRange& a, const ByteRange& b) {
+                                    return a.begin == b.begin && a.end == b.end && a.stride == b.stride &&
+                                           a.count == b.count;
+                                  }))
+          return std::nullopt;
+        after = std::move(here);
+      }
+      if (!after) return std::nullopt;
+    }
+    footprint.first_range = static_cast<uint32_t>(out.ranges.size());
+    if (!after) {
+      out.ranges.insert(out.ranges.end(), old.begin(), old.end());
+      continue;
+    }
+    footprint.range_count = static_cast<uint32_t>(after->size());
+    out.ranges.insert(out.ranges.end(), after->begin(), after->end());
+  }
+  return out;
+}
+
+Result<PositionReplay> PositionReplay::create(const Program& program, const Launch& launch) {
+  Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, Domain::control, {});
+  if (!global) return tl::unexpected<Error>(global.error());
+  return PositionReplay(std::make_unique<State>(program, launch, std::move(*global)));
+}
+
+PositionReplay::PositionReplay(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PositionReplay::PositionReplay(PositionReplay&&) noexcept = default;
+PositionReplay& PositionReplay::operator=(PositionReplay&&) noexcept = default;
+PositionReplay::~PositionReplay() = default;
+
+}  // namespace turnstile::sim

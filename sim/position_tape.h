@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/trace.h"
+#include "sim/program.h"
+
+namespace turnstile::sim {
+
+using LaneValues = std::array<uint64_t, warp_size>;
+
+/// A value that an instruction on the tape reads, by lane: in the lanes of `moving` it is that of the slot
+/// plus the constant, in the others the constant alone; in lanes that are not `known` it is unknown.
+struct TapeOperand {
+  uint32_t slot = 0;  ///< 0: none
+  LaneMask moving = 0;
+  LaneMask known = 0;
+  bool uniform = false;   ///< one constant for all lanes
+  uint64_t constant = 0;  ///< the constant, or (not uniform) its index in PositionTape::constants
+};
+
+struct TapeResult {
+  uint32_t slot = 0;
+  LaneMask known = 0;  ///< of the lanes that executed it; elsewhere the slot means nothing
+};
+
+/// One way in which a value came from the position of the cluster.
+struct TapeNode {
+  enum class Kind : uint8_t {
+    position,  ///< %ctaid or %clusterid of a CTA of the cluster
+    compute,   ///< an instruction that only computes, executed again
+    gather,    ///< lanes of other slots side by side: out of memory, or written by parts of a warp
+  };
+  Kind kind = Kind::compute;
+  const Decoded* instruction = nullptr;
+  LaneMask lanes = 0;
+  std::vector<TapeOperand> sources;  ///< compute: as Decoded::src
+  std::vector<TapeResult> results;   ///< compute: as Decoded::dst; slot 0: not followed. Others: one
+  uint32_t cta = 0;                  ///< position: rank in the cluster
+  uint8_t axis = 0;
+  bool of_cluster = false;  ///< position: %clusterid
+  struct Lane {
+    uint32_t slot = 0;
+    uint32_t lane = 0;
+    uint64_t constant = 0;
+  };
+  std::vector<Lane> from;  ///< gather: by lane; slot 0: not part of it
+  uint8_t bits = 64;       ///< gather: width of the values
+};
+
+/// How an access to global memory moves with the position.
+struct PositionUse {
+  // Addresses: all of these lanes by one distance.
+  uint32_t slot = 0;
+  LaneMask lanes = 0;
+  uint32_t alignment = 1;  ///< bytes
+  // Box of a tensor map.
+  bool is_box = false;
+  bool is_load = false;
+  uint32_t map = 0;
+  std::vector<TapeOperand> coordinates;  ///< of lane 0, as 32-bit values
+};
+
+/// Everything in which one run of a cluster depended on where it lies in the grid. Another cluster does the
+/// same (the same events in the same order, but for the places of its accesses in global memory) if every
+/// pinned value is the same there: those that decided branches, or reached anything that the tape does not
+/// follow.
+struct PositionTape {
+  static constexpr uint32_t fixed_use = 0;  ///< an access that does not move
+
+  std::vector<TapeNode> nodes;  ///< in order of execution
+  std::vector<LaneValues> constants;
+  std::vector<LaneValues> values{LaneValues{}};  ///< of each slot, in this run; slot 0 is none
+  std::vector<LaneMask> pinned{0};               ///< lanes of each slot that have to be the same
+  std::vector<uint8_t> bits{0};                  ///< width of each slot
+  std::vector<PositionUse> uses{PositionUse{}};
+  std::set<std::pair<uint32_t, uint32_t>> moved;  ///< (footprint in global memory, use)
+  std::set<uint32_t> empty_boxes;                 ///< uses whose box lay wholly outside its tensor
+  bool stores_position = false;  ///< followed values were stored: the trace lacks the fingerprints of these
+                                 ///< stores (Event::bytes), which are of one cluster only
+  bool whole = false;            ///< the run ended by itself; otherwise it says nothing about other clusters
+};
+
+/// The footprints of a trace as another cluster would leave them.
+struct MovedFootprints {
+  std::vector<Footprint> footprints;  ///< same numbers and order as in the trace
+  std::vector<ByteRange> ranges;
+};
+
+class PositionReplay {
+ public:
+  /// Not copyable: holds a machine that executes instructions of tapes. An Error is one of the launch.
+  static Result<PositionReplay> create(const Program& program, const Launch& launch);
+  PositionReplay(PositionReplay&&) noexcept;
+  PositionReplay& operator=(PositionReplay&&) noexcept;
+  ~PositionReplay();
+
+  /// Footprints of the cluster with this number, if it does what the run of the tape did, which left
+  /// `before`. Nothing: it differs, or that cannot be told.
+  std::optional<MovedFootprints> replay(const PositionTape& tape, const MovedFootprints& before,
+                                        uint32_t cluster);
+
+ private:
+  struct State;
+  explicit PositionReplay(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace turnstile::sim

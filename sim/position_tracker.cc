@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/position_tracker.h"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+#include "sim/handlers.h"
+#include "sim/machine.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+/// The axis of "%ctaid.y" or "%clusterid.y"; -1: another register.
+int axis_of(std::string_view name, std::string_view prefix) {
+  if (name.size() != prefix.size() + 2 || name.substr(0, prefix.size()) != prefix ||
+      name[prefix.size()] != '.')
+    return -1;
+  const char c = name.back();
+  return c >= 'x' && c <= 'z' ? c - 'x' : -1;
+}
+
+/// Registers to registers of the same lane, whatever the machine's state.
+bool only_computes(const Decoded& d) {
+  constexpr std::array<Handler, 10> kinds = {exec_pure,      exec_pack_pair,  exec_move,   exec_move_wide,
+                                             exec_pack,      exec_unpack,     exec_select, exec_nothing,
+                                             exec_to_window, exec_from_window};
+  return std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
+}
+
+Hash128 hash_of(const TapeOperand& o, std::span<const uint64_t> constants) {
+  Hash128 h = hash_number(50, uint64_t{o.slot} << 32 | o.moving);
+  h = combine(h, hash_number(51, o.known));
+  for (const uint64_t c : constants) h = combine(h, hash_number(52, c));
+  return h;
+}
+
+}  // namespace
+
+PositionTracker::PositionTracker(const Program& program, const Launch& launch) : program_(program) {
+  opaque_ = program.variables.empty() && std::none_of(launch.buffers.begin(), launch.buffers.end(),
+                                                      [](const Buffer& b) { return b.control_data; });
+}
+
+void PositionTracker::start(Cta& cta) {
+  for (const auto& [reg, name] : program_.specials) {
+    const int cta_axis = axis_of(name, "%ctaid"), cluster_axis = axis_of(name, "%clusterid");
+    if (cta_axis < 0 && cluster_axis < 0) continue;
+    TapeNode node;
+    node.kind = TapeNode::Kind::position;
+    node.cta = cta.rank;
+    node.of_cluster = cta_axis < 0;
+    node.axis = static_cast<uint8_t>(std::max(cta_axis, cluster_axis));
+    LaneValues values;
+    std::copy_n(std::as_const(cta.warps.front()->regs).lanes(reg), warp_size, values.begin());
+    const uint32_t slot = new_slot(32, values);
+    node.results.push_back({slot, all_lanes});
+    tape_->nodes.push_back(std::move(node));
+    for (const auto& warp : cta.warps) tracks(cta, *warp)[reg] = {slot, all_lanes};
+  }
+  cta.shared.mark_bytes();
+}
+
+std::vector<PositionTracker::Track>& PositionTracker::tracks(const Cta& cta, const Warp& warp) {
+  std::vector<Track>& out = tracks_[uint64_t{cta.index} << 32 | warp.index];
+  if (out.empty()) out.resize(program_.register_count);
+  return out;
+}
+
+PositionTracker::Track PositionTracker::track(const Cta& cta, const Warp& warp, uint32_t reg) const {
+  if (reg == Decoded::none) return {};
+  const auto at = tracks_.find(uint64_t{cta.index} << 32 | warp.index);
+  if (at == tracks_.end()) return {};
+  Track t = at->second[reg];
+  t.lanes &= warp.regs.known(reg);
+  return t.lanes == 0 ? Track{} : t;
+}
+
+bool PositionTracker::any_followed(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes) const {
+  return std::any_of(d.src.begin(), d.src.end(),
+                     [&](uint32_t r) { return (track(cta, warp, r).lanes & lanes) != 0; });
+}
+
+uint32_t PositionTracker::new_slot(uint8_t bits, const LaneValues& values) {
+  tape_->values.push_back(values);
+  tape_->pinned.push_back(0);
+  tape_->bits.push_back(bits);
+  return static_cast<uint32_t>(tape_->values.size() - 1);
+}
+
+void PositionTracker::pin(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes) {
+  const Track t = track(cta, warp, reg);
+  tape_->pinned[t.slot] |= t.slot == 0 ? 0 : t.lanes & lanes;
+}
+
+/// Bytes that follow a position were read by something that does not follow them.
+void PositionTracker::pin_cells(Cta& cta) {
+  for (auto& other : cta.machine.ctas) {
+    for (const uint32_t cell : other->shared.marks_read())
+      tape_->pinned[cells_[cell].slot] |= LaneMask{1} << cells_[cell].lane;
+    other->shared.forget_marks_read();
+  }
+}
+
+void PositionTracker::guard(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes) {
+  pin(cta, warp, reg, lanes);
+}
+
+/// From now on these lanes of a register follow a slot (0: none).
+void PositionTracker::follow(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes, uint32_t slot) {
+  if (reg == Decoded::none) return;
+  Track& t = tracks(cta, warp)[reg];
+  const LaneMask rest = t.lanes & ~lanes & warp.regs.known(reg);
+  if (rest == 0 || slot == 0 || t.slot == slot) {
+    t.lanes = rest | (slot == 0 ? 0 : lanes);
+    if (slot != 0) t.slot = slot;
+    return;
+  }
+  TapeNode node;  // lanes of two slots in one register
+  node.kind = TapeNode::Kind::gather;
+  node.bits = program_.register_bits[reg];
+  node.from.resize(warp_size);
+  LaneValues values{};
+  for (LaneMask both = rest | lanes; both != 0; both &= both - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(both));
+    const uint32_t source = ((rest >> lane) & 1) != 0 ? t.slot : slot;
+    values[lane] = warp.regs.get(reg, lane);
+    node.from[lane] = {source, lane, values[lane] - tape_->values[source][lane]};
+  }
+  t = {new_slot(node.bits, values), rest | lanes};
+  node.results.push_back({t.slot, t.lanes});
+  tape_->nodes.push_back(std::move(node));
+}
+
+TapeOperand PositionTracker::operand(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes) {
+  TapeOperand out;
+  const Track t = track(cta, warp, reg);
+  out.slot = t.slot;
+  out.moving = t.lanes & lanes;
+  if (out.moving == 0) out.slot = 0;
+  out.known = warp.regs.known(reg) & lanes;
+  LaneValues constants{};
+  for (LaneMask rest = out.known; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    constants[lane] = warp.regs.get(reg, lane);
+    if (((out.moving >> lane) & 1) != 0) constants[lane] -= tape_->values[t.slot][lane];
+  }
+  const auto first = static_cast<size_t>(out.known == 0 ? 0 : std::countr_zero(out.known));
+  out.uniform = true;
+  for (LaneMask rest = out.known; rest != 0; rest &= rest - 1)
+    out.uniform = out.uniform && constants[static_cast<size_t>(std::countr_zero(rest))] == constants[first];
+  if (out.uniform) {
+    out.constant = constants[first];
+    return out;
+  }
+  out.constant = tape_->constants.size();
+  tape_->constants.push_back(constants);
+  return out;
+}
+
+/// Whether the result of an instruction is one followed source and something that does not move, added, in
+/// one width: then it follows the same slot.
+bool PositionTracker::same_but_shifted(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes,
+                                       Track& out) const {
+  if (d.dst.size() != 1 || d.dst[0] == Decoded::none) return false;
+  const unsigned width = d.dst_bits[0];
+  const auto whole = [&](const Track& t, uint32_t reg) {
+    return (t.lanes & lanes) == lanes && program_.register_bits[reg] == width && tape_->bits[t.slot] == width;
+  };
+  if (d.run == exec_move || d.run == exec_to_window || d.run == exec_from_window) {
+    out = track(cta, warp, d.src[0]);
+    return whole(out, d.src[0]);
+  }
+  const std::string_view name = d.text->mnemonic;
+  const bool adds = name.starts_with("add."), subtracts = name.starts_with("sub.");
+  if (d.run != exec_pure || (!adds && !subtracts) || d.pure.is_float || d.pure.inputs != 2 ||
+      d.pure.result_bits != width || d.pure.input_bits[0] != width || d.pure.input_bits[1] != width ||
+      name.find(".sat") != std::string_view::npos || name.find(".cc") != std::string_view::npos ||
+      name.find("x2") != std::string_view::npos || d.negated != 0)
+    return false;
+  const Track a = track(cta, warp, d.src[0]), b = track(cta, warp, d.src[1]);
+  const auto fixed = [&](const Track& t, uint32_t reg) {
+    return (t.lanes & lanes) == 0 && (warp.regs.known(reg) & lanes) == lanes;
+  };
+  if (whole(a, d.src[0]) && fixed(b, d.src[1])) {
+    out = a;
+    return true;
+  }
+  out = b;
+  return adds && whole(b, d.src[1]) && fixed(a, d.src[0]);
+}
+
+/// The addresses of an access to global memory, if all of its lanes follow one slot there; otherwise what
+/// they follow is pinned, and the access does not move.
+uint32_t PositionTracker::use_of_address(const Cta& cta, const Warp& warp, const Decoded& d, size_t source,
+                                         LaneMask lanes, uint32_t alignment) {
+  const Track t = track(cta, warp, d.src[source]);
+  if ((t.lanes & lanes) == 0) return PositionTape::fixed_use;
+  bool follows = (t.lanes & lanes) == lanes && opaque_ && cta.machine.descriptors.empty();
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t number = warp.regs.get(d.src[source], lane) / AddressMap::window_bytes;
+    follows = follows && number != 0 && number <= cta.global.buffer_count();
+  }
+  if (!follows) {
+    pin(cta, warp, d.src[source], lanes);
+    return PositionTape::fixed_use;
+  }
+  for (uint32_t u = static_cast<uint32_t>(tape_->uses.size()); u-- > 1;) {
+    const PositionUse& known = tape_->uses[u];
+    if (!known.is_box && known.slot == t.slot && known.lanes == lanes && known.alignment == alignment)
+      return u;
+    if (tape_->uses.size() - u > 64) break;  // near ones only: a second use of the same costs little
+  }
+  PositionUse use;
+  use.slot = t.slot;
+  use.lanes = lanes;
+  use.alignment = alignment;
+  tape_->uses.push_back(std::move(use));
+  return static_cast<uint32_t>(tape_->uses.size() - 1);
+}
+
+uint32_t PositionTracker::use_of_box(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane,
+                                     const Copy& copy) {
+  const size_t first =
+      d.variant == 0 ? 2 : 1;  // operands: load: [dst], [map], coordinates; store: [map], ...
+  const size_t rank = d.shape[0];
+  const LaneMask bit = LaneMask{1} << lane;
+  bool moves = false;
+  for (size_t i = 0; i < rank; ++i) moves = moves || (track(cta, warp, d.src[first + i]).lanes & bit) != 0;
+  if (!moves) return PositionTape::fixed_use;
+  if (copy.made_map || !opaque_) {
+    for (size_t i = 0; i < rank; ++i) pin(cta, warp, d.src[first + i], bit);
+    return PositionTape::fixed_use;
+  }
+  PositionUse use;
+  use.is_box = true;
+  use.is_load = d.variant == 0;
+  use.map = copy.map;
+  for (size_t i = 0; i < rank; ++i) {
+    TapeOperand o = operand(cta, warp, d.src[first + i], bit);  // of one lane: its constant is uniform
+    if (o.slot != 0 && lane != 0) {                             // the replay reads lane 0
+      TapeNode node;
+      node.kind = TapeNode::Kind::gather;
+      node.bits = program_.register_bits[d.src[first + i]];
+      node.from.resize(warp_size);
+      LaneValues values{};
+      values[0] = warp.regs.get(d.src[first + i], lane);
+      node.from[0] = {o.slot, lane, o.constant};
+      o = {new_slot(node.bits, values), 1, 1, true, 0};
+      node.results.push_back({o.slot, 1});
+      tape_->nodes.push_back(std::move(node));
+    }
+    use.coordinates.push_back(o);
+  }
+  tape_->uses.push_back(std::move(use));
+  return static_cast<uint32_t>(tape_->uses.size() - 1);
+}
+
+void PositionTracker::before(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  use_ = PositionTape::fixed_use;
+  stores_position_ = computes_ = false;
+  shifted_ = {};
+  operands_.clear();
+  const bool plain = d.order == 0 && d.poll == Decoded::none && !cta.machine.flags.any();
+  if ((d.run == exec_load || d.run == exec_store) && d.space == AddressSpace::shared)
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      addresses_[lane] = (warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0])) & 0xffffffff;
+  if (!any_followed(cta, warp, d, lanes)) return;
+
+  size_t address = d.src.size();  // the source that may move
+  uint32_t alignment = 1;
+  LaneMask free = 0;  // bit i: source i need not be pinned
+  if (only_computes(d)) {
+    computes_ = true;
+    if (same_but_shifted(cta, warp, d, lanes, shifted_)) return;
+    shifted_ = {};
+    for (const uint32_t r : d.src) operands_.push_back(operand(cta, warp, r, lanes));
+    return;
+  }
+  if ((d.run == exec_load || d.run == exec_store) && plain &&
+      (d.space == AddressSpace::global || d.space == AddressSpace::generic)) {
+    address = 0;
+    alignment = uint32_t{d.bytes} * d.vector;
+  } else if (d.run == exec_cp_async) {
+    address = 1;
+    alignment = d.bytes;
+  } else if (d.run == exec_tensor_copy) {
+    for (size_t i = 0; i < d.shape[0]; ++i) free |= LaneMask{1} << (i + (d.variant == 0 ? 2 : 1));
+  }
+  if (address < d.src.size()) {
+    free |= LaneMask{1} << address;
+    use_ = use_of_address(cta, warp, d, address, lanes, alignment);
+  }
+  if (d.run == exec_store)
+    for (size_t v = 1; v < d.src.size(); ++v) {
+      if ((track(cta, warp, d.src[v]).lanes & lanes) == 0) continue;
+      stores_position_ = tape_->stores_position = true;
+      // What is stored in shared memory is followed there; nothing comes back out of opaque global memory.
+      if (plain && (d.space == AddressSpace::shared || (d.space == AddressSpace::global && opaque_)))
+        free |= LaneMask{1} << v;
+    }
+  for (size_t i = 0; i < d.src.size(); ++i)
+    if (i >= 32 || ((free >> i) & 1) == 0) pin(cta, warp, d.src[i], lanes);
+}
+
+/// Results of an instruction that only computes: the node of the same instruction on the same operands, of
+/// another warp perhaps, or a new one.
+void PositionTracker::follow_results(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (shifted_.slot != 0) return follow(cta, warp, d.dst[0], lanes, shifted_.slot);
+  Hash128 h = hash_number(53, uint64_t{d.index} << 32 | lanes);
+  for (const TapeOperand& o : operands_) {
+    const std::span<const uint64_t> constants =
+        o.uniform ? std::span<const uint64_t>(&o.constant, 1)
+                  : std::span<const uint64_t>(tape_->constants[static_cast<size_t>(o.constant)]);
+    h = combine(h, hash_of(o, constants));
+  }
+  std::vector<uint32_t>& same = nodes_by_hash_[h.lo ^ h.hi];
+  const auto results_equal = [&](const TapeNode& node) {
+    for (size_t i = 0; i < d.dst.size(); ++i) {
+      const TapeResult& r = node.results[i];
+      if (r.slot == 0) continue;
+      if ((warp.regs.known(d.dst[i]) & lanes) != r.known) return false;
+      for (LaneMask rest = r.known; rest != 0; rest &= rest - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+        if (warp.regs.get(d.dst[i], lane) != tape_->values[r.slot][lane]) return false;
+      }
+    }
+    return true;
+  };
+  for (const uint32_t n : same) {
+    const TapeNode& node = tape_->nodes[n];
+    if (node.instruction != &d || node.lanes != lanes || node.results.size() != d.dst.size() ||
+        !results_equal(node))
+      continue;
+    for (size_t i = 0; i < d.dst.size(); ++i) {
+      const TapeResult r = node.results[i];
+      follow(cta, warp, d.dst[i], lanes, 0);
+      if (r.slot != 0) follow(cta, warp, d.dst[i], r.known, r.slot);
+    }
+    return;
+  }
+  TapeNode node;
+  node.instruction = &d;
+  node.lanes = lanes;
+  node.sources = operands_;
+  for (size_t i = 0; i < d.dst.size(); ++i) {
+    TapeResult& r = node.results.emplace_back();
+    if (d.dst[i] == Decoded::none) continue;
+    r.known = warp.regs.known(d.dst[i]) & lanes;
+    LaneValues values{};
+    for (LaneMask rest = r.known; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      values[lane] = warp.regs.get(d.dst[i], lane);
+    }
+    r.slot = new_slot(d.dst_bits[i], values);
+  }
+  same.push_back(static_cast<uint32_t>(tape_->nodes.size()));
+  tape_->nodes.push_back(node);
+  for (size_t i = 0; i < d.dst.size(); ++i) {
+    follow(cta, warp, d.dst[i], lanes, 0);
+    if (node.results[i].known != 0) follow(cta, warp, d.dst[i], node.results[i].known, node.results[i].slot);
+  }
+}
+
+/// A load from the own shared memory brings back what was stored there; half a value is pinned instead.
+void PositionTracker::follow_loads(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (cta.shared.marks_read().empty()) return;
+  for (unsigned v = 0; v < d.vector; ++v) {
+    if (d.dst[v] == Decoded::none) continue;
+    TapeNode node;
+    node.kind = TapeNode::Kind::gather;
+    node.bits = program_.register_bits[d.dst[v]];
+    node.from.resize(warp_size);
+    LaneValues values{};
+    LaneMask moving = 0;
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      const uint64_t at = cta.shared_offset(addresses_[lane]) + uint64_t{v} * d.bytes;
+      if (!warp.regs.known(d.dst[v], lane) || !cta.shared.contains(at, d.bytes)) continue;
+      const uint32_t mark = cta.shared.mark(at);
+      const Cell cell = cells_[mark];
+      const uint64_t value = warp.regs.get(d.dst[v], lane);
+      if (mark == 0 || cell.address != at || cell.bytes != d.bytes ||
+          tape_->bits[cell.slot] != 8u * d.bytes || node.bits != 8u * d.bytes ||
+          !cta.shared.all_marked(at, d.bytes, mark))
+        continue;
+      node.from[lane] = {cell.slot, cell.lane, value - tape_->values[cell.slot][cell.lane]};
+      values[lane] = value;
+      moving |= LaneMask{1} << lane;
+    }
+    if (moving == 0) continue;
+    const uint32_t slot = new_slot(node.bits, values);
+    node.results.push_back({slot, moving});
+    tape_->nodes.push_back(std::move(node));
+    follow(cta, warp, d.dst[v], moving, slot);
+    // Followed: no longer a reason to pin.
+    for (LaneMask rest = moving; rest != 0; rest &= rest - 1)
+      cta.shared.forget_mark_read(
+          cta.shared.mark(cta.shared_offset(addresses_[static_cast<size_t>(std::countr_zero(rest))]) +
+                          uint64_t{v} * d.bytes));
+  }
+}
+
+void PositionTracker::follow_stores(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    for (unsigned v = 0; v < d.vector; ++v) {
+      const Track t = track(cta, warp, d.src[1 + v]);
+      if (((t.lanes >> lane) & 1) == 0) continue;
+      const uint64_t at = cta.shared_offset(addresses_[lane]) + uint64_t{v} * d.bytes;
+      if (!cta.shared.contains(at, d.bytes) || tape_->bits[t.slot] != 8u * d.bytes ||
+          program_.register_bits[d.src[1 + v]] != 8u * d.bytes) {
+        pin(cta, warp, d.src[1 + v], LaneMask{1} << lane);  // in another CTA, or a part of the register
+        continue;
+      }
+      cells_.push_back({t.slot, lane, at, d.bytes});
+      cta.shared.set_mark(at, d.bytes, static_cast<uint32_t>(cells_.size() - 1));
+    }
+  }
+}
+
+void PositionTracker::note_footprint(uint32_t footprint) {
+  lost_ = lost_ || use_ == nobody;
+  tape_->moved.insert({footprint, use_});
+}
+
+void PositionTracker::note_empty_box(uint32_t use) {
+  if (use != PositionTape::fixed_use) tape_->empty_boxes.insert(use);
+}
+
+void PositionTracker::after(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, Step step) {
+  use_ = nobody;
+  if (step == Step::blocked || step == Step::stop) return;
+  if (computes_) return follow_results(cta, warp, d, lanes);
+  for (const uint32_t r : d.dst) follow(cta, warp, r, lanes, 0);
+  const bool shared = d.space == AddressSpace::shared;
+  if (d.run == exec_load && shared && d.poll == Decoded::none) follow_loads(cta, warp, d, lanes);
+  if (d.run == exec_store && shared && stores_position_) follow_stores(cta, warp, d, lanes);
+  pin_cells(cta);
+}
+
+std::shared_ptr<const PositionTape> PositionTracker::finish(Machine& machine) {
+  const Trace& trace = machine.recorder.trace();
+  pin_cells(*machine.ctas.front());
+  tape_->whole = !lost_ && !machine.halted() && trace.faults.empty() && trace.unknowns.empty() &&
+                 trace.live_pollers.empty() && trace.signals.empty() && machine.descriptors.empty();
+  return tape_;
+}
+
+}  // namespace turnstile::sim
