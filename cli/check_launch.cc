@@ -225,9 +225,8 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
       for (size_t i = 0; i < run->traces.size(); ++i) {
         Trace& trace = run->traces[i];
         std::shared_ptr<const sim::PositionTape> tape = run->tapes[i];
-        if (tape != nullptr && tape->stores_position &&
-            check(trace, options.check).verdict != Verdict::clean) {
-          // Perhaps only for want of the values that it stored: run again, and not followed.
+        if (tape != nullptr && tape->loses_values && check(trace, options.check).verdict != Verdict::clean) {
+          // Perhaps only for want of values: run again, and not followed.
           sim::RunOptions alone = run_options;
           alone.ctas = {run_options.ctas[i]};
           alone.follow_position = false;

@@ -65,7 +65,9 @@ bool PositionReplay::State::compute(const PositionTape& tape, const TapeNode& no
   for (uint32_t r : d.dst)
     if (r != Decoded::none && std::find(d.src.begin(), d.src.end(), r) == d.src.end())
       warp.regs.forget(r, all_lanes);
-  if (d.run(cta, warp, d, node.lanes) != Step::next) return false;
+  const Step step = d.run(cta, warp, d, node.lanes);
+  machine.recorder.trace().events.clear();  // of loads
+  if (step != Step::next) return false;
   for (size_t i = 0; i < node.results.size(); ++i) {
     const TapeResult& result = node.results[i];
     if (result.slot == 0) continue;
@@ -108,7 +110,7 @@ bool PositionReplay::State::same_pins(const PositionTape& tape, uint32_t slot) c
 /// The box of a copy at its new coordinates; nothing: it breaks a rule there that it kept in the first run.
 std::optional<std::vector<ByteRange>> PositionReplay::State::box(const PositionTape& tape,
                                                                  const PositionUse& use) const {
-  const TensorMap& map = launch.tensor_maps[use.map];
+  const TensorMap& map = use.made_map ? *use.made_map : launch.tensor_maps[use.map];
   int64_t coordinates[5] = {0, 0, 0, 0, 0};
   for (size_t i = 0; i < use.coordinates.size(); ++i)
     coordinates[i] = static_cast<int32_t>(read(tape, use.coordinates[i], 0));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -65,7 +66,8 @@ struct PositionUse {
   bool is_box = false;
   bool is_load = false;
   uint32_t map = 0;
-  std::vector<TapeOperand> coordinates;  ///< of lane 0, as 32-bit values
+  std::shared_ptr<const TensorMap> made_map;  ///< one that the kernel made, instead of `map`
+  std::vector<TapeOperand> coordinates;       ///< of lane 0, as 32-bit values
 };
 
 /// Everything in which one run of a cluster depended on where it lies in the grid. Another cluster does the
@@ -83,9 +85,10 @@ struct PositionTape {
   std::vector<PositionUse> uses{PositionUse{}};
   std::set<std::pair<uint32_t, uint32_t>> moved;  ///< (footprint in global memory, use)
   std::set<uint32_t> empty_boxes;                 ///< uses whose box lay wholly outside its tensor
-  bool stores_position = false;  ///< followed values were stored: the trace lacks the fingerprints of these
-                                 ///< stores (Event::bytes), which are of one cluster only
-  bool whole = false;            ///< the run ended by itself; otherwise it says nothing about other clusters
+  bool loses_values = false;  ///< some values count as unknown here though this cluster knows them, since
+                              ///< another may not; and what it stored of its position has no fingerprint
+                              ///< (Event::bytes). A verdict other than clean may come from that alone
+  bool whole = false;         ///< the run ended by itself; otherwise it says nothing about other clusters
 };
 
 /// The footprints of a trace as another cluster would leave them.

@@ -29,6 +29,10 @@ bool only_computes(const Decoded& d) {
   return std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
 }
 
+bool is_map_operation(const Decoded& d) {
+  return d.run == exec_tensormap_replace || d.run == exec_tensormap_publish || d.run == exec_tensormap_fence;
+}
+
 Hash128 hash_of(const TapeOperand& o, std::span<const uint64_t> constants) {
   Hash128 h = hash_number(50, uint64_t{o.slot} << 32 | o.moving);
   h = combine(h, hash_number(51, o.known));
@@ -197,11 +201,13 @@ uint32_t PositionTracker::use_of_address(const Cta& cta, const Warp& warp, const
                                          LaneMask lanes, uint32_t alignment) {
   const Track t = track(cta, warp, d.src[source]);
   if ((t.lanes & lanes) == 0) return PositionTape::fixed_use;
-  bool follows = (t.lanes & lanes) == lanes && opaque_ && cta.machine.descriptors.empty();
+  bool follows = (t.lanes & lanes) == lanes;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const uint64_t number = warp.regs.get(d.src[source], lane) / AddressMap::window_bytes;
-    follows = follows && number != 0 && number <= cta.global.buffer_count();
+    follows =
+        follows && number != 0 && number <= cta.global.buffer_count() &&
+        (d.run == exec_load || is_map_operation(d) || cta.global.opaque(static_cast<uint32_t>(number - 1)));
   }
   if (!follows) {
     pin(cta, warp, d.src[source], lanes);
@@ -230,7 +236,8 @@ uint32_t PositionTracker::use_of_box(Cta& cta, const Warp& warp, const Decoded& 
   bool moves = false;
   for (size_t i = 0; i < rank; ++i) moves = moves || (track(cta, warp, d.src[first + i]).lanes & bit) != 0;
   if (!moves) return PositionTape::fixed_use;
-  if (copy.made_map || !opaque_) {
+  const TensorMap& map = copy.made_map ? *copy.made_map : cta.launch.tensor_maps[copy.map];
+  if (!cta.global.opaque(map.buffer)) {
     for (size_t i = 0; i < rank; ++i) pin(cta, warp, d.src[first + i], bit);
     return PositionTape::fixed_use;
   }
@@ -238,6 +245,7 @@ uint32_t PositionTracker::use_of_box(Cta& cta, const Warp& warp, const Decoded& 
   use.is_box = true;
   use.is_load = d.variant == 0;
   use.map = copy.map;
+  use.made_map = copy.made_map;
   for (size_t i = 0; i < rank; ++i) {
     TapeOperand o = operand(cta, warp, d.src[first + i], bit);  // of one lane: its constant is uniform
     if (o.slot != 0 && lane != 0) {                             // the replay reads lane 0
@@ -288,21 +296,41 @@ void PositionTracker::before(Cta& cta, Warp& warp, const Decoded& d, LaneMask la
     alignment = d.bytes;
   } else if (d.run == exec_tensor_copy) {
     for (size_t i = 0; i < d.shape[0]; ++i) free |= LaneMask{1} << (i + (d.variant == 0 ? 2 : 1));
+    address = d.variant == 0 ? 1 : 0;  // a map that the kernel made, in global memory
+    alignment = 64;
+  } else if (is_map_operation(d) && d.space != AddressSpace::shared) {
+    address = 0;
+    alignment = 128;
+  } else if (d.run == exec_tensor_access) {
+    for (size_t i = 1; i < d.src.size() && i < 32; ++i) free |= LaneMask{1} << i;  // values, which end there
   }
   if (address < d.src.size()) {
     free |= LaneMask{1} << address;
     use_ = use_of_address(cta, warp, d, address, lanes, alignment);
+    // A load computes too: from its address, with the contents of memory as they were before the launch.
+    computes_ = d.run == exec_load && use_ != PositionTape::fixed_use;
+    if (computes_) operands_.push_back(operand(cta, warp, d.src[0], lanes));
   }
   if (d.run == exec_store)
     for (size_t v = 1; v < d.src.size(); ++v) {
       if ((track(cta, warp, d.src[v]).lanes & lanes) == 0) continue;
-      stores_position_ = tape_->stores_position = true;
+      stores_position_ = tape_->loses_values = true;
       // What is stored in shared memory is followed there; nothing comes back out of opaque global memory.
-      if (plain && (d.space == AddressSpace::shared || (d.space == AddressSpace::global && opaque_)))
-        free |= LaneMask{1} << v;
+      if (plain && (d.space == AddressSpace::shared || opaque_)) free |= LaneMask{1} << v;
     }
   for (size_t i = 0; i < d.src.size(); ++i)
     if (i >= 32 || ((free >> i) & 1) == 0) pin(cta, warp, d.src[i], lanes);
+}
+
+/// A select between a value and an unknown one by a predicate that follows the position: elsewhere it may be
+/// the other way round, so that it is unknown here too. Gives these lanes.
+LaneMask PositionTracker::forget_undecided(Warp& warp, const Decoded& d) {
+  if (d.run != exec_select || operands_.size() != 3) return 0;
+  const LaneMask undecided = operands_[2].moving & (operands_[0].known ^ operands_[1].known);
+  if (undecided == 0) return 0;
+  warp.regs.forget(d.dst[0], undecided);
+  tape_->loses_values = true;
+  return undecided;
 }
 
 /// Results of an instruction that only computes: the node of the same instruction on the same operands, of
@@ -345,6 +373,14 @@ void PositionTracker::follow_results(Cta& cta, Warp& warp, const Decoded& d, Lan
   node.instruction = &d;
   node.lanes = lanes;
   node.sources = operands_;
+  const bool nothing = std::all_of(d.dst.begin(), d.dst.end(), [&](uint32_t r) {
+    return r == Decoded::none || (warp.regs.known(r) & lanes) == 0;
+  });
+  // Arithmetic on the unknown is unknown anywhere; what a select or a load gives may be known elsewhere.
+  if (nothing && d.run != exec_select && !(d.run == exec_load && !opaque_)) {
+    for (const uint32_t r : d.dst) follow(cta, warp, r, lanes, 0);
+    return;
+  }
   for (size_t i = 0; i < d.dst.size(); ++i) {
     TapeResult& r = node.results.emplace_back();
     if (d.dst[i] == Decoded::none) continue;
@@ -433,7 +469,10 @@ void PositionTracker::note_empty_box(uint32_t use) {
 void PositionTracker::after(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, Step step) {
   use_ = nobody;
   if (step == Step::blocked || step == Step::stop) return;
-  if (computes_) return follow_results(cta, warp, d, lanes);
+  if (computes_) {
+    follow_results(cta, warp, d, lanes & ~forget_undecided(warp, d));
+    return pin_cells(cta);
+  }
   for (const uint32_t r : d.dst) follow(cta, warp, r, lanes, 0);
   const bool shared = d.space == AddressSpace::shared;
   if (d.run == exec_load && shared && d.poll == Decoded::none) follow_loads(cta, warp, d, lanes);
@@ -441,11 +480,27 @@ void PositionTracker::after(Cta& cta, Warp& warp, const Decoded& d, LaneMask lan
   pin_cells(cta);
 }
 
+namespace {
+
+/// Whether memory whose values count was written: what a load of another cluster finds there is then not what
+/// the launch file says.
+bool changes_known_memory(const Machine& machine) {
+  const Trace& trace = machine.recorder.trace();
+  return std::any_of(trace.events.begin(), trace.events.end(), [&](const Event& e) {
+    if ((e.kind != EventKind::access && e.kind != EventKind::async_access) || !e.has(Event::write))
+      return false;
+    const Footprint& f = trace.footprints[e.footprint];
+    return f.space == Space::global && !machine.global.opaque(f.allocation);
+  });
+}
+
+}  // namespace
+
 std::shared_ptr<const PositionTape> PositionTracker::finish(Machine& machine) {
   const Trace& trace = machine.recorder.trace();
   pin_cells(*machine.ctas.front());
   tape_->whole = !lost_ && !machine.halted() && trace.faults.empty() && trace.unknowns.empty() &&
-                 trace.live_pollers.empty() && trace.signals.empty() && machine.descriptors.empty();
+                 trace.live_pollers.empty() && trace.signals.empty() && !changes_known_memory(machine);
   return tape_;
 }
 

@@ -67,6 +67,7 @@ class PositionTracker {
                           uint32_t alignment);
   TapeOperand operand(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes);
   bool same_but_shifted(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes, Track& out) const;
+  LaneMask forget_undecided(Warp& warp, const Decoded& d);
   void follow_results(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes);
   void follow_loads(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes);
   void follow_stores(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes);
