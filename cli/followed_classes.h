@@ -34,7 +34,7 @@ class FollowedClasses {
 
   /// Whether following pays: false once many runs were kept and hardly any cluster was like one of them.
   bool worthwhile() const {
-    return runs_.size() < most_runs && (runs_.size() < 16 || matches_ >= runs_.size());
+    return runs_.size() < most_runs && (runs_.size() < 96 || matches_ >= runs_.size() / 2);
   }
 
  private:

@@ -114,13 +114,13 @@ void add_footprints(Hash& hash, std::span<const Footprint> footprints, std::span
   for (const Footprint& f : footprints) {
     hash.add(static_cast<uint64_t>(f.space));
     hash.add(f.allocation);
-    const bool shared = f.space == Space::shared;
-    const auto renaming = shared ? renamings.end() : renamings.find(f.allocation);
-    if (!shared && renaming == renamings.end()) continue;
+    const bool on_chip = f.space != Space::global;  // shared and tensor memory: as they are
+    const auto renaming = on_chip ? renamings.end() : renamings.find(f.allocation);
+    if (!on_chip && renaming == renamings.end()) continue;
     hash.add(f.range_count);
     for (uint32_t i = 0; i < f.range_count; ++i) {
       const ByteRange& range = ranges[f.first_range + i];
-      if (shared)
+      if (on_chip)
         add_range(hash, range);
       else
         add_renamed(hash, range, renaming->second, by_order);
