@@ -494,6 +494,28 @@ bool changes_known_memory(const Machine& machine) {
   });
 }
 
+/// Keeps the nodes on which something pinned, or an access, depends.
+void drop_unused(PositionTape& tape) {
+  std::vector<bool> used(tape.values.size());
+  for (size_t slot = 0; slot < used.size(); ++slot) used[slot] = tape.pinned[slot] != 0;
+  for (const PositionUse& use : tape.uses) {
+    used[use.slot] = true;
+    for (const TapeOperand& o : use.coordinates) used[o.slot] = true;
+  }
+  std::vector<TapeNode> kept;
+  for (size_t i = tape.nodes.size(); i-- > 0;) {
+    TapeNode& node = tape.nodes[i];
+    if (std::none_of(node.results.begin(), node.results.end(),
+                     [&](const TapeResult& r) { return r.slot != 0 && used[r.slot]; }))
+      continue;
+    for (const TapeOperand& o : node.sources) used[o.slot] = true;
+    for (const TapeNode::Lane& from : node.from) used[from.slot] = true;
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  tape.nodes = std::move(kept);
+}
+
 }  // namespace
 
 std::shared_ptr<const PositionTape> PositionTracker::finish(Machine& machine) {
@@ -501,6 +523,7 @@ std::shared_ptr<const PositionTape> PositionTracker::finish(Machine& machine) {
   pin_cells(*machine.ctas.front());
   tape_->whole = !lost_ && !machine.halted() && trace.faults.empty() && trace.unknowns.empty() &&
                  trace.live_pollers.empty() && trace.signals.empty() && !changes_known_memory(machine);
+  drop_unused(*tape_);
   return tape_;
 }
 
