@@ -44,7 +44,8 @@ struct CheckOutcome {
 /// Called now and then with the number of CTAs done.
 using CheckProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-/// Executes every CTA in the control domain (those of a cluster, or that wait for each other, together),
+/// Executes every CTA in the control domain (those of a cluster, or that wait for each other, together), or
+/// shows that it does what an executed one did (cli/followed_classes.h),
 /// decides one trace of each class (checker/decide.h), then what the CTAs do to each other, and folds the
 /// reports into one. Stops early, with a reason in `inconclusive`, when interrupted(). An Error is a fault of
 /// the input. May be called from several threads.

@@ -80,3 +80,11 @@ TEST_CASE("boxes in global memory are compared row by row") {
   CHECK(trace_class(boxes(256, 64)) == trace_class(boxes(512, 64)));
   CHECK(trace_class(boxes(256, 64)) != trace_class(boxes(256, 63)));
 }
+
+TEST_CASE("stores to different columns of tensor memory are of different classes") {
+  Trace t = trace(0, 16, 0, 8);
+  t.footprints[3].space = Space::tensor;
+  Trace other = trace(0, 16, 0, 12);
+  other.footprints[3].space = Space::tensor;
+  CHECK(trace_class(t) != trace_class(other));
+}
