@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Meta's TLX kernels through capture and check (./run tlx): makes the environment once, captures once, judges what is not judged yet, prints the table.
+# Meta's TLX kernels through capture and check (./run tlx): makes the environment once, captures once, judges what is not judged yet, plants faults, makes the page.
 # WORK (default build/tlx) holds everything; nothing of it belongs into the repository. About 6 GB, most of it torch.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -22,8 +22,12 @@ if [[ ! -f $work/venv/ready ]]; then
 fi
 
 suite() { python3 "$root/tests/tlx/suite.py" "$@" --work "$work"; }
+mutants() { python3 "$root/tests/tlx/mutants.py" "$@" --work "$work" --turnstile "$turnstile"; }
 suite capture --python "$python"
 suite check --turnstile "$turnstile" "$@"
-suite table >"$work/table.md"
-head -n 1 "$work/table.md"
-echo "run: the table is $work/table.md"
+code=0
+mutants check || code=$?
+{ suite table --doc && echo && mutants table --doc; } >"$work/table.md"
+grep -E '^[0-9]+ (launches|mutants)' "$work/table.md"
+echo "run: the page is $work/table.md (docs/tlx-suite.md)"
+exit "$code"

@@ -3,7 +3,7 @@
 """Meta's TLX kernels, as the fbtriton wheel ships them, through capture and `turnstile check`.
 
   suite.py capture --python VENV/bin/python --work DIR [PROGRAM...]   every launch of every program into DIR/PROGRAM/
-  suite.py check   --work DIR [--turnstile PATH] [--timeout 60]       judges each; results are kept, so it can be resumed
+  suite.py check   --work DIR [--turnstile PATH] [--timeout 60] [--jobs 2]   judges each; results are kept: it can be resumed
   suite.py table   --work DIR                                         the results as a table for people (Markdown)
 
 VENV holds fbtriton 3.7.4, torch, pytest and torchao (./run tlx makes it). Nothing that the wheel contains is kept in
@@ -11,6 +11,7 @@ this repository: captures stay in DIR.
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import math
@@ -20,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 
@@ -122,18 +124,14 @@ def digest(*paths):
 
 def run_measured(command, timeout):
     """(exit code or None at the limit, stdout, stderr, seconds, peak MiB)"""
-
-    def limit():
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-
     start = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, preexec_fn=limit)
-        signal.signal(signal.SIGALRM, lambda *_: os.killpg(child.pid, signal.SIGKILL))
-        signal.alarm(max(1, int(timeout)))
+        child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
+        resource.prlimit(child.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        watch = threading.Timer(timeout, os.killpg, (child.pid, signal.SIGKILL))
+        watch.start()
         _, status, usage = os.wait4(child.pid, 0)
-        signal.alarm(0)
+        watch.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - start
         out.seek(0), err.seek(0)
@@ -142,10 +140,15 @@ def run_measured(command, timeout):
     return code, texts[0], texts[1], seconds, usage.ru_maxrss / 1024
 
 
+def place(where):
+    return f"{os.path.basename(where.get('file', ''))}:{where.get('line')}" if where and where.get("line") else ""
+
+
 def summary(code, out, err, timeout):
-    """(verdict, detail, sizes) of one check."""
+    """What one check says: verdict, detail, sizes, errors (class, rule, line of the source)."""
+    answer = {"verdict": "error", "detail": "", "sizes": {}, "errors": []}
     if code is None:
-        return "timeout", f"over {timeout} s", {}
+        return answer | {"verdict": "timeout", "detail": f"over {timeout} s"}
     try:
         document = json.loads(out)
     except ValueError:
@@ -155,22 +158,38 @@ def summary(code, out, err, timeout):
         text = error.get("message") if isinstance(error, dict) else ""
         text = text or (err.strip().splitlines() or [f"no output, exit code {code}"])[-1]
         where = f"{os.path.basename(error.get('file', ''))}:{error.get('line', 0)}: " if isinstance(error, dict) and error else ""
-        return "error", where + text, {}
+        return answer | {"detail": where + text}
     launch = document["launches"][0]
-    sizes = {key: launch.get(key) for key in ("ctas", "ctas_executed", "classes", "agents", "events", "accesses")}
+    answer["verdict"] = launch["verdict"]
+    answer["sizes"] = {key: launch.get(key) for key in ("ctas", "ctas_executed", "classes", "agents", "events", "accesses")}
     if launch["verdict"] == "finding":
         errors = [f for f in launch["findings"] if f.get("severity") == "error"] or launch["findings"]
+        answer["errors"] = [{"class": f["class"], "rule": f["rule"], "line": place(f.get("where"))} for f in errors]
         first = errors[0]
-        where = first.get("where") or {}
         more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
-        return "finding", (f"{first.get('class')} {first.get('rule')} {first.get('subject', '')}: {first.get('message')} @ "
-                           f"{os.path.basename(where.get('file', ''))}:{where.get('line')} ptx:{where.get('ptx_line')}{more}"), sizes
-    if launch["verdict"] == "inconclusive":
+        answer["detail"] = (f"{first['class']} {first['rule']} {first.get('subject', '')}: {first['message']} @ {place(first.get('where'))} "
+                            f"ptx:{(first.get('where') or {}).get('ptx_line')}{more}")  # fmt: skip
+    elif launch["verdict"] == "inconclusive":
         reasons = launch.get("inconclusive") or [{}]
         where = reasons[0].get("where") or {}
-        at = f" @ {os.path.basename(where.get('file', ''))}:{where.get('line')} ptx:{where.get('ptx_line')}" if where else ""
-        return "inconclusive", str(reasons[0].get("text")) + at, sizes
-    return launch["verdict"], "", sizes
+        more = f" (+{len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        answer["detail"] = str(reasons[0].get("text")) + (f" @ {place(where)} ptx:{where.get('ptx_line')}" if where else "") + more
+    return answer
+
+
+def explanations():
+    with open(os.path.join(HERE, "explained.toml"), "rb") as file:
+        return tomllib.load(file)["finding"]
+
+
+def explained(known, kernel, errors):
+    """One sentence for each error that explained.toml knows, and the others as rule and line."""
+    sentences, open_ones = [], []
+    for error in errors:
+        fits = [one for one in known if kernel in one["kernels"] and error["rule"] in one["rules"] and error["line"] in one["lines"]]
+        open_ones += [] if fits else [f"{error['rule']} at {error['line']}"]
+        sentences += [one["because"] for one in fits[:1] if one["because"] not in sentences]
+    return sentences, open_ones
 
 
 def load_results(work):
@@ -219,27 +238,45 @@ def rows_of(arguments):
     return list(representatives(arguments.work, arguments.programs))
 
 
+def clock(seconds):
+    return f"{seconds // 60:.0f}:{seconds % 60:02.0f}"
+
+
 def check(arguments):
     results = load_results(arguments.work)
     binary = digest(arguments.turnstile)
-    rows = rows_of(arguments)
-    begin = time.monotonic()
-    for number, (name, entry, _) in enumerate(rows):
+    wanted = []
+    for name, entry, _ in rows_of(arguments):
         folder = os.path.join(arguments.work, name, entry["folder"])
         launch = os.path.join(folder, "launch.toml")
-        kernel = os.path.join(folder, entry["kernel"] + ".ptx")
+        identity = digest(launch, os.path.join(folder, entry["kernel"] + ".ptx")) + binary + f"{arguments.timeout} errors {arguments.option}"
         key = f"{name}/{entry['folder']}"
-        identity = digest(launch, kernel) + binary + str(arguments.timeout) + " ".join(arguments.option)
-        if results.get(key, {}).get("identity") == identity and not arguments.again:
-            continue
-        command = [arguments.turnstile, "check", launch, "--json", *arguments.option]
-        code, out, err, seconds, mib = run_measured(command, arguments.timeout)
-        verdict, detail, sizes = summary(code, out, err, arguments.timeout)
-        results[key] = {"identity": identity, "verdict": verdict, "detail": detail, "seconds": round(seconds, 2),
-                        "mib": round(mib), "sizes": sizes, "exit_code": code}  # fmt: skip
-        save_results(arguments.work, results)
-        spent = time.monotonic() - begin
-        say(f"[{number + 1}/{len(rows)} {spent:.0f} s] {key}: {verdict} {detail[:140]}")
+        if results.get(key, {}).get("identity") != identity or arguments.again:
+            wanted.append((key, launch, identity))
+
+    def judge(launch):
+        code, out, err, seconds, mib = run_measured([arguments.turnstile, "check", launch, "--json", *arguments.option], arguments.timeout)
+        return summary(code, out, err, arguments.timeout) | {"seconds": round(seconds, 2), "mib": round(mib), "exit_code": code}
+
+    begin, cpu = time.monotonic(), 0.0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        running = {pool.submit(judge, launch): (key, identity) for key, launch, identity in wanted}
+        try:
+            for number, one in enumerate(concurrent.futures.as_completed(running), 1):
+                key, identity = running[one]
+                result = results[key] = one.result() | {"identity": identity}
+                save_results(arguments.work, results)
+                cpu += result["seconds"]
+                spent = time.monotonic() - begin
+                say(f"[{number}/{len(wanted)} {clock(spent)}, ETA {clock(spent / number * (len(wanted) - number))}] "
+                    f"{key}: {result['verdict']} {result['detail'][:140]}")  # fmt: skip
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
+    if wanted:
+        largest = max((results[key] for key, *_ in wanted), key=lambda result: result["mib"])
+        say(f"{len(wanted)} launches in {clock(time.monotonic() - begin)}, {arguments.jobs} at a time ({clock(cpu)} one after the other); "
+            f"peak memory of one {largest['mib']} MiB")  # fmt: skip
     return 0
 
 
@@ -250,30 +287,42 @@ def cell(text):
 PREFACE = """# Meta's TLX kernels
 
 What `turnstile check` says of the kernels that the fbtriton 3.7.4 wheel ships: its correctness suite for Hopper and Blackwell, GDPA, grouped GEMM, cross attention, multi-CTA layer norm, IKBO,
-persistent Hopper GEMMs and the 2-CTA addmm. `./run tlx` makes this table (`tests/tlx/suite.py table --work build/tlx --doc > docs/tlx-suite.md`): it runs Meta's programs under [turnstile-capture](capture.md), without a GPU,
-and checks the smallest launch of each distinct PTX (in brackets: how many launches share it). GDPA is refused by the wheel's own compiler as it stands; a private copy with one text replaced (`REPAIRS` in `suite.py`) is taken.
-Nothing from the wheel is in this repository. Times are of the machine that ran it, one check after the other.
+persistent Hopper GEMMs and the 2-CTA addmm. `./run tlx` makes this page: it runs Meta's programs under [turnstile-capture](capture.md), without a GPU, checks the smallest launch of each distinct PTX
+(in brackets: how many launches share it), and then plants faults. GDPA is refused by the wheel's own compiler as it stands; a private copy with one text replaced (`REPAIRS` in `tests/tlx/suite.py`) is taken.
+Nothing from the wheel is in this repository. What is behind each finding: [tlx-findings.md](tlx-findings.md); the sentences below are those of `tests/tlx/explained.toml`.
 """
 
 
+def told(result, known, kernel):
+    """The last column: what the tool says, and what is known of it."""
+    if result["verdict"] != "finding":
+        return result["detail"]
+    sentences, open_ones = explained(known, kernel, result.get("errors", []))
+    return " **".join([result["detail"], *([f"Explained:** {' '.join(sentences)}"] if sentences else []),
+                       *([f"Not explained:** {', '.join(dict.fromkeys(open_ones))}."] if open_ones else [])])  # fmt: skip
+
+
 def table(arguments):
-    results = load_results(arguments.work)
+    results, known = load_results(arguments.work), explanations()
     if arguments.doc:
         print(PREFACE)
-    rows = rows_of(arguments)
-    counts = {}
-    out = ["| kernel | target | launch (of the same PTX) | grid / cluster / threads | agents | events | verdict | detail | s | MiB |",
+    counts, seconds, mib, believed = {}, 0.0, 0, 0
+    out = ["| kernel | target | launch (of the same PTX) | grid / cluster / threads | agents | events | verdict | what it says | s | MiB |",
            "|---|---|---|---|---|---|---|---|---|---|"]
+    rows = rows_of(arguments)
     for name, entry, count in rows:
         key = f"{name}/{entry['folder']}"
-        result = results.get(key, {"verdict": "not checked", "detail": "", "seconds": "", "mib": "", "sizes": {}})
+        result = results.get(key, {"verdict": "not checked", "detail": "", "seconds": 0, "mib": 0, "sizes": {}})
         counts[result["verdict"]] = counts.get(result["verdict"], 0) + 1
+        believed += result["verdict"] == "finding" and not explained(known, entry["kernel"], result.get("errors", []))[1]
+        seconds, mib = seconds + result["seconds"], max(mib, result["mib"])
         shape = f"{'x'.join(map(str, entry['grid']))} / {'x'.join(map(str, entry['cluster']))} / {entry['block'][0]}"
         sizes = result["sizes"]
         out.append("| " + " | ".join(cell(text) for text in (
             entry["kernel"], entry["target"], f"{key} ({count})" if count > 1 else key, shape, sizes.get("agents", ""), sizes.get("events", ""),
-            result["verdict"], result["detail"], result["seconds"], result["mib"])) + " |")  # fmt: skip
-    print(f"{len(rows)} launches: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) + ".\n")
+            result["verdict"], told(result, known, entry["kernel"]), result["seconds"], result["mib"])) + " |")  # fmt: skip
+    print(f"{len(rows)} launches: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+          + f"; of the findings {believed} are explained in full. {clock(seconds)} one after the other, peak memory of one {mib} MiB.\n")  # fmt: skip
     print("\n".join(out))
     return 0
 
@@ -296,6 +345,7 @@ def main():
         if verb == "check":
             one.add_argument("--turnstile", default=os.path.join(ROOT, "build", "turnstile"))
             one.add_argument("--timeout", type=int, default=60)
+            one.add_argument("--jobs", type=int, default=2, help="checks at a time")
             one.add_argument("--again", action="store_true")
             one.add_argument("--option", action="append", default=[], help="for turnstile check, repeatable")
     arguments = parser.parse_args()
