@@ -106,11 +106,23 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([(a.name, a.kind, a.shape, a.value) for a in made],
                          [("x", "*fp32", (4, 8), None), ("n", "i32", (), 7),
                           ("a", "tensordesc<bf16[64,32]>", (128, 256), None), ("f", "fp32", (), 0.5)])  # fmt: skip
-        for wrong in ("x", "x=*fp32", "x=*fp33[4]", "n=i32", "=i32:1"):
+        made = single.parse_signature("offsets=*i32[5]:[0, 130,-1,316 ,700], n=i64:2, sizes=*u8[2,2] : [1,2,3,4]")
+        self.assertEqual([(a.name, a.kind, a.shape, a.value) for a in made],
+                         [("offsets", "*i32", (5,), [0, 130, -1, 316, 700]), ("n", "i64", (), 2), ("sizes", "*u8", (2, 2), [1, 2, 3, 4])])  # fmt: skip
+        for wrong in ("x", "x=*fp32", "x=*fp33[4]", "n=i32", "=i32:1", "o=*i32[2]:", "o=*i32[2]:[]", "o=*i32[2]:[1,]", "o=*i32[2]:[1,x]", "o=*i32[2]:1"):
             with self.assertRaisesRegex(CaptureError, "--signature"):
                 single.parse_signature(wrong)
         self.assertEqual(single.parse_pairs("A=1, B=0x10,C=True, D=fast, E=None", "--constexpr"),
                          {"A": 1, "B": 16, "C": True, "D": "fast", "E": None})  # fmt: skip
+
+    def test_values_of_an_array(self):
+        plain = single.PlainMemory()
+        view = plain.view_of(plain.tensor("i16", (3,), [1, -2, 300]))
+        self.assertEqual(view.allocation.read(), bytes([1, 0, 0xFE, 0xFF, 0x2C, 1]))  # little endian, two's complement
+        self.assertIsNone(plain.view_of(plain.tensor("i16", (3,))).allocation.read())
+        for kind, values in (("i32", [1, 2]), ("i32", [1, 2, 3, 4]), ("fp32", [1, 2, 3])):
+            with self.assertRaisesRegex(CaptureError, "only arrays of integers have values, as many as elements"):
+                plain.tensor(kind, (3,), values)
 
     def test_usage(self):
         def error(*words):

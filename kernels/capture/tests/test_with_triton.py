@@ -27,6 +27,14 @@ def add(x, y, out, n, alpha, flag, B: tl.constexpr):
 
 
 @triton.jit
+def sums(x, offsets, out):
+    total = 0.0
+    for i in range(tl.load(offsets + tl.program_id(0)), tl.load(offsets + tl.program_id(0) + 1)):
+        total += tl.load(x + i)
+    tl.store(out + tl.program_id(0), total)
+
+
+@triton.jit
 def multiply(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.float32)
@@ -89,6 +97,19 @@ class Programs(unittest.TestCase):
                                  "x=*fp32[1024], y=*fp32[1024], out=*fp32[1024], n=i32:1000, alpha=fp32:0.5, flag=i1:True")  # fmt: skip
         self.assertEqual([(b["name"], b["role"]) for b in launch["buffers"]], [("x", "in"), ("y", "in"), ("out", "out")])
         self.assertEqual(launch["params"][3:6], [{"s32": 1000}, {"f32": 0.5}, {"u8": 1}])
+
+    def test_values_of_an_array(self):
+        (launch,) = self.capture("--target", "sm_90a", "--kernel", "kernels.py:sums", "--grid", "3", "--signature",
+                                 "x=*fp32[64], offsets=*i32[4]:[0,5,5,64], out=*fp32[3]")  # fmt: skip
+        offsets = launch["buffers"][1]
+        self.assertEqual((offsets["control_data"], offsets["shape"]), (True, [4]))
+        with open(os.path.join(self.folder, "out", "000_sums", offsets["values"]), "rb") as file:
+            self.assertEqual(file.read()[-16:], b"".join(n.to_bytes(4, "little") for n in (0, 5, 5, 64)))
+        self.assertNotIn("values", launch["buffers"][0])
+
+    def test_too_few_values_of_an_array(self):
+        self.assertIn("only arrays of integers", self.capture("--target", "sm_90a", "--kernel", "kernels.py:sums", "--signature",
+                                                              "x=*fp32[64], offsets=*i32[4]:[0,5], out=*fp32[3]", code=2))  # fmt: skip
 
     def test_descriptors(self):
         for target in ("sm_90a", "sm_100a"):
