@@ -129,9 +129,10 @@ def outcome(site, answer, fair, strict, fair_strict, reason):
     """(outcome, class, rule, line, text) of one mutant."""
     errors = news(answer, fair, "error")
     if errors:
-        first = next((f for f in errors if f["class"] in mutation.RULES[site.rule].classes), errors[0])
-        word = "found" if first["class"] in mutation.RULES[site.rule].classes else "found, of another class"
-        return word, first["class"], first["rule"], first["where"], first["message"]
+        # Of several hangs the one at an mbarrier: warps that Triton keeps at its dispatch barrier wait there for those that hang.
+        usual = [f for f in errors if f["class"] in mutation.RULES[site.rule].classes]
+        first = (sorted(usual, key=lambda f: f["rule"] == "NX2") or errors)[0]
+        return ("found" if usual else "found, of another class"), first["class"], first["rule"], first["where"], first["message"]
     if answer["verdict"] == "error":
         return "error", "", "", "", answer["reasons"][0]
     if answer["verdict"] in ("clean", fair["verdict"]) and strict:
@@ -147,13 +148,16 @@ def outcome(site, answer, fair, strict, fair_strict, reason):
     if suspicions:
         first = next((f for f in suspicions if f["class"] in mutation.RULES[site.rule].classes), suspicions[0])
         return "named", first["class"], first["rule"], first["where"], first["message"]
+    for reason in answer["reasons"]:  # "... is left to what ptxas repairs (WG1) (help: ...) file.py:7"
+        if (found := re.search(r"\(([A-Z]+\d+)\)(?: \(help.*\))? (\S+:\d+)$", reason)) and reason not in fair["reasons"]:
+            return "named", "", found[1], found[2], reason
     return "undecided", "", "", "", "; ".join(answer["reasons"][:2]) or f"{answer['verdict']}, over {answer['seconds']:.0f} s"
 
 
 def reason_of(table, kernel, site):
     """Why this fault does no harm, if mutants.toml says so."""
     for entry in table.get("harmless", []):
-        if kernel["launch"] in entry["launches"] and site.rule == entry["rule"] and site.source == entry["source"] \
+        if kernel["launch"] in entry["launches"] and site.rule == entry["rule"] and site.source in entry["sources"] \
                 and entry.get("what", "") in site.what:  # fmt: skip
             return entry["because"]
     return ""
