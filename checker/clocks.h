@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,15 +44,16 @@ struct Lanes {
 
 /// Which views a knowledge has. Row 0 is the causal order, row 1 the visibility order (hb of semantics.md
 /// 0.5). The others exist only if the trace has a use for them: a g2a row for each space with a proxy fence
-/// (without it nothing generic is ever known to the async proxy there); two for descriptors (TMAP2): released
-/// to the tensormap proxy, and acquired; three for tensor memory (TC23): ordered, published at a thread sync,
-/// received there. Four if arrivals or waits of scope .cta meet on a barrier of another CTA (HB1): generic
-/// reads that are over although the visibility order does not hold them, and of these those that a proxy
-/// fence of each space covers; and what the order would hold if scopes did not matter, beyond what it does
-/// hold: for reports only.
+/// (without it nothing generic is ever known to the async proxy there); for descriptors (TMAP2) one of what
+/// is released to the tensormap proxy, and for each descriptor what is acquired; three for tensor memory
+/// (TC23): ordered, published at a thread sync, received there. Four if arrivals or waits of scope .cta meet
+/// on a barrier of another CTA (HB1): generic reads that are over although the visibility order does not hold
+/// them, and of these those that a proxy fence of each space covers; and what the order would hold if scopes
+/// did not matter, beyond what it does hold: for reports only.
 struct Views {
   struct Uses {
     bool shared_fences = false, global_fences = false, map_fences = false, tensor_memory = false;
+    std::vector<uint32_t> maps;     ///< footprints of descriptors that copies use, sorted
     bool narrow_scopes = false;     ///< remote arrivals of scope .cta, or waits of that scope for remote ones
     bool relaxed_barriers = false;  ///< relaxed arrivals or waits: fences may stand in for them (M7, M8)
   };
@@ -59,7 +61,8 @@ struct Views {
   static constexpr uint32_t causal = 0, order = 1, none = 0xffffffff;
   uint32_t fenced_shared = none;
   uint32_t fenced_global = none;
-  uint32_t map_released = none, map_acquired = none;
+  uint32_t map_released = none, first_map = none;
+  std::vector<uint32_t> maps;  ///< Uses::maps: a row each, from first_map on
   uint32_t reads_over = none, shared_reads_over = none, global_reads_over = none;
   uint32_t any_scope = none;
   uint32_t travelling = 2;  ///< rows that a release publishes and an acquire receives; the tensor rows have
@@ -67,13 +70,21 @@ struct Views {
   uint32_t tensor = none, tensor_out = none, tensor_in = none;
   uint32_t rows = 2;
 
+  /// What is acquired of the descriptor with this footprint.
+  uint32_t map_acquired(uint32_t footprint) const {
+    const auto at = std::lower_bound(maps.begin(), maps.end(), footprint);
+    return at == maps.end() || *at != footprint ? none : first_map + static_cast<uint32_t>(at - maps.begin());
+  }
+
   Views() = default;
   explicit Views(const Uses& uses) {
     if (uses.shared_fences) fenced_shared = rows++;
     if (uses.global_fences) fenced_global = rows++;
     if (uses.map_fences) {
       map_released = rows++;
-      map_acquired = rows++;
+      first_map = rows;
+      maps = uses.maps;
+      rows += static_cast<uint32_t>(maps.size());
     }
     if (uses.narrow_scopes) {
       any_scope = rows++;

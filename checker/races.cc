@@ -70,7 +70,7 @@ void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const 
     ask.of_reads = ask.reads_over;
   } else if (e.has(Event::tensormap)) {
     current.proxy = Proxy::tensormap;
-    ask.of_generic = fenced(run_.views.map_acquired);  // TMAP2
+    ask.of_generic = fenced(run_.views.map_acquired(e.footprint));  // TMAP2
   } else {
     ask.of_generic = fenced(space == Space::shared ? run_.views.fenced_shared : run_.views.fenced_global);
     ask.of_reads =

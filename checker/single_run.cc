@@ -30,6 +30,20 @@ namespace turnstile::checker {
 
 namespace {
 
+/// Whether a footprint contains all bytes of another one. Both are a range or two.
+bool covers(const Trace& trace, uint32_t footprint, uint32_t part) {
+  if (footprint == part || footprint >= trace.footprints.size()) return footprint == part;
+  const Footprint &whole = trace.footprints[footprint], &wanted = trace.footprints[part];
+  if (whole.space != wanted.space || whole.allocation != wanted.allocation) return false;
+  const std::span<const ByteRange> in(trace.ranges.data() + whole.first_range, whole.range_count),
+      parts(trace.ranges.data() + wanted.first_range, wanted.range_count);
+  return std::all_of(parts.begin(), parts.end(), [&](const ByteRange& p) {
+    return std::any_of(in.begin(), in.end(), [&](const ByteRange& r) {
+      return r.count == 1 && p.count == 1 && r.begin <= p.begin && p.end <= r.end;
+    });
+  });
+}
+
 /// Asked about a conflict between an operation that reads and something else: what the other side knew at
 /// `event`.
 struct IssueQuestion {
@@ -274,14 +288,16 @@ class SingleRun {
   }
 
   // TMAP2: a release makes what this strand knows ready for the proxy; an acquire takes in what was made
-  // ready.
+  // ready, for the copies that use the descriptor that it names.
   void fence_tensormap(const Event& e) {
     const uint32_t width = state_.lanes.width;
     uint32_t* released = state_.strands.row(e.agent.v, state_.views.map_released);
     if (e.has(Event::release))
       join(released, state_.strands.row(e.agent.v, Views::order), width);
     else
-      join(state_.strands.row(e.agent.v, state_.views.map_acquired), released, width);
+      for (uint32_t m = 0; m < state_.views.maps.size(); ++m)
+        if (covers(state_.trace, e.footprint, state_.views.maps[m]))
+          join(state_.strands.row(e.agent.v, state_.views.first_map + m), released, width);
     state_.tick(e.agent.v);
   }
 

@@ -5,6 +5,7 @@
 #include "checker/survey.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "checker/scopes.h"
@@ -65,6 +66,7 @@ class SurveyPass {
   std::vector<uint8_t> writes_;  ///< by footprint
   std::vector<uint8_t> acts_;    ///< by strand
   NarrowScopes scopes_;
+  std::set<uint32_t> maps_;  ///< footprints of descriptors that copies use
   QueueStrands queues_;
 };
 
@@ -74,6 +76,7 @@ void SurveyPass::see(const Event& e) {
     case EventKind::access:
     case EventKind::async_access:
       writes_[e.footprint] |= (e.flags & (Event::write | Event::atomic)) != 0 || e.generation != 0;
+      if (e.kind == EventKind::async_access && e.has(Event::tensormap)) maps_.insert(e.footprint);
       break;
     case EventKind::mbarrier_wait:
       scopes_.see(e);
@@ -119,6 +122,7 @@ void SurveyPass::see(const Event& e) {
 
 void SurveyPass::finish() {
   into_.uses.narrow_scopes = scopes_.found();
+  into_.uses.maps.assign(maps_.begin(), maps_.end());
   for (const AsyncOp& op : trace_.ops)
     into_.uses.tensor_memory |=
         op.kind >= AsyncOp::Kind::tensor_mma && op.kind <= AsyncOp::Kind::tensor_commit;

@@ -291,6 +291,18 @@ bool Cta::check_in_flight(Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 void Cta::note_touched(Warp& warp, const Decoded& d) {
+  if (d.is_rename) {
+    const bool computed =
+        std::any_of(d.src.begin(), d.src.end(), [&](uint32_t r) { return warp.touched.has(r); });
+    for (uint32_t r : d.dst) {
+      if (r == Decoded::none) continue;
+      if (computed)
+        warp.touched.note(r);
+      else
+        warp.touched.take_back(r);
+    }
+    return;
+  }
   for (uint32_t r : d.src) warp.touched.note(r);
   for (uint32_t r : d.dst)
     if (r != Decoded::none) warp.touched.note(r);

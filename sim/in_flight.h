@@ -63,6 +63,7 @@ class TouchedRegisters {
     touched_[reg] = 1;
     all_.push_back(reg);
   }
+  void take_back(uint32_t reg) { touched_[reg] = 0; }
   bool has(uint32_t reg) const { return touched_[reg] != 0; }
   void clear() {
     for (uint32_t reg : all_) touched_[reg] = 0;
@@ -71,7 +72,7 @@ class TouchedRegisters {
 
  private:
   std::vector<uint8_t> touched_;
-  std::vector<uint32_t> all_;  ///< each once
+  std::vector<uint32_t> all_;  ///< all that were, some perhaps twice
 };
 
 }  // namespace turnstile::sim

@@ -465,8 +465,30 @@ class Builder {
   std::map<std::string, uint32_t> specials_;
 };
 
-/// Marks what WG1 asks about: uses of the accumulators and A registers of wgmma by others. Moves are left
-/// out: most are renames that ptxas removes, wherever they stand.
+/// Registers whose values come to a fragment by moves alone, the fragments too.
+void add_sources_of_moves(const Program& program, std::vector<uint8_t>& reaches) {
+  std::vector<std::vector<uint32_t>> sources(program.register_count);
+  for (const Decoded& d : program.code)
+    if (d.text->root() == "mov")
+      for (const uint32_t to : d.dst)
+        if (to != Decoded::none) sources[to].insert(sources[to].end(), d.src.begin(), d.src.end());
+  std::vector<uint32_t> open;
+  for (uint32_t r = 0; r < reaches.size(); ++r)
+    if (reaches[r] != 0) open.push_back(r);
+  while (!open.empty()) {
+    const uint32_t r = open.back();
+    open.pop_back();
+    for (const uint32_t from : sources[r])
+      if (from != Decoded::none && reaches[from] == 0) {
+        reaches[from] = 1;
+        open.push_back(from);
+      }
+  }
+}
+
+/// Marks what WG1 asks about: uses of the accumulators and A registers of wgmma by others. A move is none by
+/// itself, for most are renames that ptxas removes, wherever they stand: it brings along whether its source
+/// was computed since the fence.
 void mark_uses_of_fragments(Program& program) {
   std::vector<uint8_t> fragment(program.register_count);
   bool any = false;
@@ -477,11 +499,15 @@ void mark_uses_of_fragments(Program& program) {
     for (size_t i = 0; d.variant == 1 && i < 4 && i < d.src.size(); ++i) fragment[d.src[i]] = 1;
   }
   if (!any) return;
+  std::vector<uint8_t> reaches = fragment;
+  add_sources_of_moves(program, reaches);
   for (Decoded& d : program.code) {
-    if (d.is_wgmma || d.text->root() == "mov") continue;
+    if (d.is_wgmma) continue;
+    d.is_rename = d.text->root() == "mov";
     const auto is_one = [&](uint32_t r) { return r != Decoded::none && fragment[r] != 0; };
-    d.uses_fragments =
-        std::any_of(d.src.begin(), d.src.end(), is_one) || std::any_of(d.dst.begin(), d.dst.end(), is_one);
+    const auto reaches_one = [&](uint32_t r) { return r != Decoded::none && reaches[r] != 0; };
+    d.uses_fragments = (!d.is_rename && std::any_of(d.src.begin(), d.src.end(), is_one)) ||
+                       std::any_of(d.dst.begin(), d.dst.end(), reaches_one);
   }
 }
 

@@ -70,19 +70,20 @@ struct Decoded {
   uint8_t vector = 1;
   bool is_signed = false;
   uint8_t variant = 0;
-  Reduction reduction;            ///< of a bulk reduction, red.async
-  Scope scope = Scope::cta;       ///< of memory order and fences
-  uint8_t order = 0;              ///< bits of MemoryOrder; 0: weak (M1)
-  uint32_t poll = none;           ///< index into Program::flag_polls
-  bool any_cta = false;           ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
-  bool opaque = false;            ///< matrix operations, redux: results stay unknown, having no exact model
-  uint8_t element_bits = 0;       ///< matrix operations: of A and B
-  uint8_t mn_major = 0;           ///< wgmma: bit 0: rows of A lie along M (transposed), bit 1: of B along N
-  bool byte_mask = false;         ///< cp.async.bulk: copies some bytes of each 16
-  bool call_parameter = false;    ///< names a parameter of a call
-  bool is_move = false;           ///< exec_move of a register: may be a rename (Cta::check_in_flight)
-  bool is_wgmma = false;          ///< looks after registers in flight itself
-  bool uses_fragments = false;    ///< not a mov: of registers that some wgmma uses too (WG1)
+  Reduction reduction;          ///< of a bulk reduction, red.async
+  Scope scope = Scope::cta;     ///< of memory order and fences
+  uint8_t order = 0;            ///< bits of MemoryOrder; 0: weak (M1)
+  uint32_t poll = none;         ///< index into Program::flag_polls
+  bool any_cta = false;         ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
+  bool opaque = false;          ///< matrix operations, redux: results stay unknown, having no exact model
+  uint8_t element_bits = 0;     ///< matrix operations: of A and B
+  uint8_t mn_major = 0;         ///< wgmma: bit 0: rows of A lie along M (transposed), bit 1: of B along N
+  bool byte_mask = false;       ///< cp.async.bulk: copies some bytes of each 16
+  bool call_parameter = false;  ///< names a parameter of a call
+  bool is_move = false;         ///< exec_move of a register: may be a rename (Cta::check_in_flight)
+  bool is_wgmma = false;        ///< looks after registers in flight itself
+  bool uses_fragments = false;  ///< touches registers that some wgmma uses too, or that are moved there (WG1)
+  bool is_rename = false;       ///< of these: a mov
   uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
   std::string_view key;           ///< mnemonic family for provenance
 };

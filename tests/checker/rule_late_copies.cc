@@ -168,7 +168,10 @@ TEST_CASE("D14, TMAP2, TMAP4: a descriptor that changes") {
       if (g > 0 && waits) t.wait(0, 1, full[0], 0, 1);
       t.write(0, 2, t.global(0));
       if (release) t.event(EventKind::fence_tensormap, 0, 3, 0, Event::release);
-      if (acquire) t.event(EventKind::fence_tensormap, 0, 4);
+      if (acquire) {
+        t.event(EventKind::fence_tensormap, 0, 4);
+        t.trace.events.back().footprint = t.global(0);
+      }
       t.arrive_expect(0, 5, full[g], 64);
       const uint32_t o = t.load(0, 6, full[g], 64);
       t.touch(o, t.global(0), false);
@@ -186,4 +189,35 @@ TEST_CASE("D14, TMAP2, TMAP4: a descriptor that changes") {
         "buffer 0");
   expect_first(program(false, true, true), FindingClass::proxy_fence, "TMAP2", 6);
   expect_first(program(true, true, false), FindingClass::race, "TMAP4", 2);
+}
+
+TEST_CASE("TMAP2: an acquire is of the descriptor that it names") {
+  const auto program = [](bool first, bool second) {
+    TraceBuilder t(1);
+    const uint32_t full = t.barrier("full", 1);
+    const uint32_t maps[] = {t.global(0), t.global(1)};
+    for (const uint32_t map : maps) {
+      t.write(0, 2, map);
+      t.event(EventKind::fence_tensormap, 0, 3, 0, Event::release);
+    }
+    for (uint32_t m = 0; m < 2; ++m) {
+      if (!(m == 0 ? first : second)) continue;
+      t.event(EventKind::fence_tensormap, 0, 4);
+      t.trace.events.back().footprint = maps[m];
+    }
+    t.arrive_expect(0, 5, full, 128);
+    for (uint32_t m = 0; m < 2; ++m) {
+      const uint32_t o = t.load(0, 6 + m, full, 64);
+      t.touch(o, maps[m], false);
+      t.trace.events.back().flags = Event::tensormap;
+      t.touch(o, t.shared(m), true);
+      t.complete(o);
+    }
+    t.wait(0, 8, full, 0, 1);
+    t.exit_all(9);
+    return t.trace;
+  };
+  expect_clean(program(true, true));
+  expect_first(program(false, true), FindingClass::proxy_fence, "TMAP2", 6);
+  expect_first(program(true, false), FindingClass::proxy_fence, "TMAP2", 7);
 }
