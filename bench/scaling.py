@@ -27,6 +27,7 @@ import examples_test  # noqa: E402
 
 PEER = "sentryward==0.1.1"
 TIMES = 3
+MARK = 1009  # tiles of the launch that is captured: a prime, so that the sizes that follow from it can be told from all others
 MOST = 1.3  # times the work: of 512 against 64, a square would be 8 times the work
 CTA_SECONDS = 2.0
 
@@ -72,19 +73,26 @@ def measured(command, times=TIMES, limit=None):
     return text, best, peak
 
 
-def captured(row, number, folder, cache):
-    """The launch file of a kernel of examples.toml with other sizes, on one CTA."""
-    table = tomllib.loads((ROOT / "kernels" / "examples.toml").read_text())
-    kernel = dict(next(kernel for kernel in table["kernel"] if kernel["file"] == row.kernel + ".py"))
-    kernel["grid"] = "1"
-    signature = " ".join(kernel["signature"].split())
-    values = row.values(number)
-    for name, shape in values.items():
-        if str(shape).startswith("["):  # of the tensor, not of the block
-            signature = re.sub(rf"\b({name}=tensordesc<[^>]*>)\[[\d,]*\]", rf"\g<1>{shape}", signature)
-    kernel["signature"] = examples_test.replaced(signature, {name: value for name, value in values.items() if not str(value).startswith("[")})
-    python = examples_test.environment(row.kernel.split("/")[0])
-    return examples_test.capture(examples_test.Case(kernel, {}), python, folder / re.sub(r"\W", "_", f"{row.kernel}_{number}"), cache)
+def captured(row, number, folder, made):
+    """The launch file of a kernel of examples.toml with other sizes, on one CTA. Compiled once: sizes are arguments, the PTX is the same."""
+    if row.kernel not in made:
+        table = tomllib.loads((ROOT / "kernels" / "examples.toml").read_text())
+        kernel = dict(next(kernel for kernel in table["kernel"] if kernel["file"] == row.kernel + ".py"), grid="1")
+        signature = " ".join(kernel["signature"].split())
+        for name, shape in row.values(MARK).items():
+            if str(shape).startswith("["):  # of the tensor, not of the block
+                signature = re.sub(rf"\b({name}=tensordesc<[^>]*>)\[[\d,]*\]", rf"\g<1>{shape}", signature)
+            else:
+                signature = examples_test.replaced(signature, {name: shape})
+        kernel["signature"] = signature
+        python = examples_test.environment(row.kernel.split("/")[0])
+        place = examples_test.capture(examples_test.Case(kernel, {}), python, folder / row.kernel.replace("/", "_"), folder / "cache")
+        made[row.kernel] = place, place.read_text()
+    place, text = made[row.kernel]
+    sizes = {str(factor * MARK): str(factor * number) for factor in (1, 2, 64, 128, 256)}  # tiles, elements, bytes
+    one = place.parent / f"launch_{number}.toml"
+    one.write_text(re.sub(r"\b\d+\b", lambda found: sizes.get(found[0], found[0]), text))
+    return one
 
 
 def peer_input(launch):
@@ -121,15 +129,17 @@ def verdict(text):
     return json.loads(text)["launches"][0]["verdict"]
 
 
-def scaling(arguments, folder):
+def scaling(arguments, folder, made):
     print("| kernel, one CTA | grows | verdict | " + " | ".join(f"{n}" for n in (8, 64, 512)) + " | time 512 / 64 (work: 8) | memory at 512 | |")
     print("|---|---|---|--:|--:|--:|--:|--:|---|")
     good = True
     for row in ROWS:
+        if arguments.only not in row.kernel:
+            continue
         seconds, peak, said = [], 0.0, set()
         for number in row.numbers:
             if "/" in row.kernel:
-                words = [str(captured(row, number, folder, folder / "cache"))]
+                words = [str(captured(row, number, folder, made))]
             else:
                 words = [str(ROOT / "kernels" / row.kernel / "gemm.toml")]
                 for name, value in row.values(number).items():
@@ -154,13 +164,13 @@ def one_cta(arguments):
     return seconds < CTA_SECONDS
 
 
-def beside_peer(arguments, folder):
+def beside_peer(arguments, folder, made):
     tool = peer_python()
     row = next(row for row in ROWS if row.kernel == "gluon/gemm_blackwell")
     print(f"\nBeside {PEER.replace('==', ' ')}, `gluon/gemm_blackwell`, one CTA; both judge the same PTX and launch:\n")
     print("| k tiles | turnstile | memory | SentryWard | memory | time / time | what it says |\n|--:|--:|--:|--:|--:|--:|---|")
     for tiles in arguments.peer_tiles:
-        launch = captured(row, tiles, folder / "peer", folder / "cache")
+        launch = captured(row, tiles, folder, made)
         _, own, own_peak = measured([arguments.turnstile, "check", "--json", str(launch)])
         given = tomllib.loads(launch.read_text())
         place = launch.parent / "input.json"
@@ -176,16 +186,17 @@ def beside_peer(arguments, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turnstile", default=str(ROOT / "build" / "turnstile"))
+    parser.add_argument("--only", default="", help="kernels whose name contains this")
     parser.add_argument("--peer", action="store_true", help=f"measure {PEER} too (installs it)")
     parser.add_argument("--peer-tiles", type=lambda text: [int(n) for n in text.split(",")], default=[8, 16, 32])
     parser.add_argument("--peer-limit", type=int, default=600, help="seconds for one call of the peer")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scaling") as scratch:
-        folder = pathlib.Path(scratch)
-        good = scaling(arguments, folder)
+        folder, made = pathlib.Path(scratch), {}  # made: of each kernel the launch file that was captured, and its text
+        good = scaling(arguments, folder, made)
         good = one_cta(arguments) and good
         if arguments.peer:
-            beside_peer(arguments, folder)
+            beside_peer(arguments, folder, made)
     return 0 if good else 1
 
 
