@@ -4,7 +4,8 @@
 // move: all that does not come causally after an inc that waits has happened. So it is enough to look at each
 // such set of waiting incs: if the pool then holds what one of them wants, the state is no hang. What the
 // causal order leaves open is taken for the worse: a dec that may come after an inc that waits has not
-// happened, an inc that may come before it has taken its registers.
+// happened, an inc that may come before it has taken its registers. So is how many warps of a group that
+// waits have been served: all but one, since what one warp more has taken is missing to everybody.
 #include "checker/register_grants.h"
 
 #include <algorithm>
@@ -86,10 +87,8 @@ class Grants {
     if (!safe_from(g + 1)) return false;
     for (const size_t turn : turns_.groups[g]) {
       if (turns_.all[turn].taken <= 0) continue;
-      for (size_t granted = 0; granted < turns_.all[turn].warps.size(); ++granted) {
-        waiting_[g] = {true, turn, granted};
-        if (!safe_from(g + 1)) return false;
-      }
+      waiting_[g] = {true, turn};
+      if (!safe_from(g + 1)) return false;
     }
     waiting_[g] = {};
     return true;
@@ -99,7 +98,6 @@ class Grants {
   struct Waiting {
     bool waits = false;
     size_t turn = 0;
-    size_t granted = 0;  ///< warps that have their registers already; fewer than all
   };
 
   const After& after(size_t x, size_t y) const { return after_[x * turns_.all.size() + y]; }
@@ -119,7 +117,7 @@ class Grants {
       const auto itself = std::find_if(waiting_.begin(), waiting_.end(),
                                        [&](const Waiting& w) { return w.waits && w.turn == x; });
       if (itself != waiting_.end()) {
-        free -= static_cast<int64_t>(itself->granted) * turn.taken;
+        free -= static_cast<int64_t>(turn.warps.size() - 1) * turn.taken;
         continue;
       }
       const bool gone = turn.taken < 0 ? !any_waiting([&](const Waiting& w) { return after(x, w.turn).any; })
@@ -154,7 +152,7 @@ bool always_granted(const std::vector<RegisterRequest>& requests) {
   for (const Group& group : turns.groups) {
     uint64_t choices = 1;
     for (const size_t turn : group)
-      if (turns.all[turn].taken > 0) choices += turns.all[turn].warps.size();
+      if (turns.all[turn].taken > 0) ++choices;
     states *= choices;
     if (states > kMostStates) return false;
   }
