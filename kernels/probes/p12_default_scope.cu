@@ -2,7 +2,8 @@
 
 // P12: a payload for a cluster peer, published by a remote arrive of the default scope (.release.cta by the
 // letter), taken by a default wait (.acquire.cta): are stale values read? (HB1, HB7, Q2). The payload goes
-// through the peer's shared memory or through global memory.
+// through the peer's shared memory, through global memory, or stays in the writer's own shared memory, from
+// where the peer loads it (the 2-CTA kernels of Triton do that, with a proxy fence before the arrive).
 
 #include "ptx.cuh"
 
@@ -10,12 +11,13 @@ namespace probes {
 namespace {
 
 enum class Scope : int { standard, cluster, release_only, acquire_only };
-enum class Where : int { peer_shared, global };
+enum class Where : int { peer_shared, global, own_shared };
 enum class Order : int {
   payload_first,
   arrive_first,
-  elected
-};  // elected: __syncwarp, then one lane arrives for all
+  elected,  ///< __syncwarp, then one lane arrives for all
+  fenced    ///< fence.proxy.async, __syncwarp, then one lane arrives for all
+};
 
 constexpr int words_each = 8, lanes = 32, words = words_each * lanes;
 
@@ -34,12 +36,13 @@ __global__ void message(uint32_t* global, Counts* total, uint32_t rounds) {
   const uint32_t bar = shared_address(&object), lane = threadIdx.x, rank = cluster_rank();
   for (int k = 0; k < words_each; ++k) inbox[k * lanes + lane] = 0;
   if (lane == 0) {
-    mbar_init(bar, rank == 1 && order == Order::elected ? 1 : lanes);
+    mbar_init(bar, rank == 1 && (order == Order::elected || order == Order::fenced) ? 1 : lanes);
     fence_mbarrier_init();
   }
   cluster_sync();
   uint32_t* slot = global + blockIdx.x / 2 * words;
-  const uint32_t peer_bar = in_cta(bar, rank ^ 1), peer_inbox = in_cta(shared_address(inbox), 1);
+  const uint32_t peer_bar = in_cta(bar, rank ^ 1);
+  const uint32_t far = in_cta(shared_address(inbox), where == Where::own_shared ? 0 : 1);
   const auto arrive = [&] { releases ? mbar_arrive_remote_cluster(peer_bar) : mbar_arrive_remote(peer_bar); };
   const auto ready = [&](uint32_t parity) {
     const uint64_t end = nanoseconds() + 20000000;
@@ -55,13 +58,16 @@ __global__ void message(uint32_t* global, Counts* total, uint32_t rounds) {
       for (int k = 0; k < words_each; ++k) {
         const uint32_t at = static_cast<uint32_t>(k) * lanes + lane;
         if (where == Where::peer_shared) {
-          asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(peer_inbox + at * 4), "r"(i) : "memory");
+          asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(far + at * 4), "r"(i) : "memory");
+        } else if (where == Where::own_shared) {
+          asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared_address(inbox) + at * 4), "r"(i) : "memory");
         } else {
           asm volatile("st.global.u32 [%0], %1;" ::"l"(slot + at), "r"(i) : "memory");
         }
       }
       if (order == Order::payload_first) arrive();
-      if (order == Order::elected) {
+      if (order == Order::fenced) fence_proxy_async();
+      if (order == Order::elected || order == Order::fenced) {
         __syncwarp();
         if (lane == 0) arrive();
       }
@@ -82,6 +88,8 @@ __global__ void message(uint32_t* global, Counts* total, uint32_t rounds) {
                        : "=r"(value)
                        : "r"(shared_address(inbox) + at * 4)
                        : "memory");
+        } else if (where == Where::own_shared) {
+          asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(far + at * 4) : "memory");
         } else {
           asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(slot + at) : "memory");
         }
@@ -119,7 +127,7 @@ void stress(Bench& b, const Variant&) {
 
 constexpr Scope standard = Scope::standard, cluster = Scope::cluster, release_only = Scope::release_only,
                 acquire_only = Scope::acquire_only;
-constexpr Where shared = Where::peer_shared, global = Where::global;
+constexpr Where shared = Where::peer_shared, global = Where::global, own = Where::own_shared;
 
 constexpr Variant variants[] = {
     {"shared_cluster_scope", true, "peer's shared memory, .release.cluster and .acquire.cluster: never stale",
@@ -142,6 +150,18 @@ constexpr Variant variants[] = {
      stress<acquire_only, shared, Order::payload_first>},
     {"global_release_only", false, "global memory, .release.cluster and a default wait",
      stress<release_only, global, Order::payload_first>},
+    {"own_cluster_scope", true, "the writer's own shared memory, cluster scopes: never stale",
+     stress<cluster, own, Order::payload_first>},
+    {"own_arrive_first", true, "own shared memory, arrive before the payload: stale values must show",
+     stress<standard, own, Order::arrive_first>},
+    {"own_default", false, "own shared memory, default scopes", stress<standard, own, Order::payload_first>},
+    {"own_default_elected", false, "the same, one lane arrives for the warp",
+     stress<standard, own, Order::elected>},
+    {"own_default_fenced", false, "the same with fence.proxy.async before the arrive",
+     stress<standard, own, Order::fenced>},
+    {"shared_default_fenced", false,
+     "peer's shared memory, default scopes, fence.proxy.async before the arrive",
+     stress<standard, shared, Order::fenced>},
     {"global_acquire_only", false, "global memory, a default arrive and .acquire.cluster",
      stress<acquire_only, global, Order::payload_first>},
 };
