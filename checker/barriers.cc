@@ -106,13 +106,24 @@ void Barriers::inval(const Event& e) {
   if (!usable(b, run_.strands.all(e.agent.v), e.agent, run_.now)) return;
   const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
   const uint32_t* arrived = arriving_.row(b, Views::causal);
-  bool after_all_uses = true;  // MB10: else a late arrive or wait hits a dead object in another schedule
+  // MB10: else a late arrive or wait hits a dead object in another schedule. Nothing holds back an arrival of
+  // an operation: it can come after all that does not follow from it.
+  const bool in_flight = s.async_arrival.value != 0 && !knows(causal, s.async_arrival);
+  if (in_flight) run_.misuse(Misuse::Kind::inval_in_flight, run_.now, b, s.async_issue);
+  bool after_all_uses = true;
   for (uint32_t lane = 0; lane < run_.lanes.first_barrier; ++lane)
-    after_all_uses &= causal[lane] >= arrived[lane];
+    after_all_uses &= causal[lane] >= arrived[lane] || (in_flight && lane == s.async_arrival.lane);
   for (const Passed& p : s.passed) after_all_uses &= knows(causal, p.epoch);
+  if (!run_.policies.commits_in_order) {  // a later commit does not tell that an earlier one has arrived
+    const uint64_t generation = s.machine.generation();
+    after_all_uses &=
+        !s.open.async && (generation == 0 || !s.last.async ||
+                          knows(causal, {run_.lanes.barrier(b), s.base + static_cast<uint32_t>(generation)}));
+  }
   if (!after_all_uses)
     run_.uncovered("a barrier is invalidated where not all of its uses are over (MB10)", e.place);
   settle(b, s.machine.inval(), run_.now);
+  s.async_arrival = {};
   s.invalidated = run_.here(e.agent.v);
   run_.tick(e.agent.v);
 }
@@ -261,6 +272,7 @@ void Barriers::complete(const AsyncOp& op, size_t issue_event, uint32_t* knowled
   if (op.bytes == 0 || !usable(b, knowledge, op.issuer, issue_event)) return;
   contribute(b, knowledge, issue_event);
   s.open.async = true;
+  s.open.commits_of = AsyncOp::none;
   s.bytes_generation = s.machine.generation() + 1;
   settle(b, s.machine.complete_tx(op.bytes), run_.now);
 }
@@ -282,6 +294,17 @@ void Barriers::arrive_async(const AsyncOp& op, size_t issue_event, uint32_t* kno
   const uint32_t b = op.barrier;
   State& s = states_[b];
   if (!usable(b, knowledge, op.issuer, issue_event)) return;
+  CommitLine* line = nullptr;
+  if (op.kind == AsyncOp::Kind::tensor_commit && run_.policies.commits_in_order) {
+    line = &commits_[{op.queue, run_.trace.barriers[b].cta}];
+    line->causal.resize(run_.lanes.width);
+    if (done.value <= line->last)
+      line = nullptr;  // a run that landed them in another order tells nothing of it
+    else
+      join(knowledge, line->causal.data(), run_.lanes.width);
+  }
+  const bool alone_in_phase = line != nullptr && alone(s, knowledge, op.queue);
+  const uint64_t generation = s.machine.generation();
   contribute(b, knowledge, issue_event);
   const auto raise_lane = [&](KnowledgeTable& table, uint32_t view) {
     uint32_t& known = table.row(b, view)[done.lane];
@@ -291,8 +314,25 @@ void Barriers::arrive_async(const AsyncOp& op, size_t issue_event, uint32_t* kno
   raise_lane(arriving_, Views::order);
   if (keeps_near_) raise_lane(arriving_near_, Views::order);
   if (op.kind == AsyncOp::Kind::tensor_commit) raise_lane(arriving_, run_.views.tensor_in);
+  s.open.commits_of = alone_in_phase ? op.queue : AsyncOp::none;
   s.open.async = true;
+  s.async_arrival = done;
+  s.async_issue = issue_event;
   settle(b, s.machine.arrive(1), run_.now);
+  if (line == nullptr) return;
+  line->last = done.value;
+  join(line->causal.data(), knowledge, run_.lanes.width);
+  if (alone_in_phase && s.machine.generation() > generation) {
+    uint32_t& completed = line->causal[run_.lanes.barrier(b)];
+    completed = std::max(completed, s.base + static_cast<uint32_t>(s.machine.generation()));
+  }
+}
+
+// A commit of `queue` that knows `causal` knows all that has contributed to the open generation: if it
+// completes it in this run, it does so in every schedule.
+bool Barriers::alone(const State& s, const uint32_t* causal, uint32_t queue) const {
+  return (!s.open.async || s.open.commits_of == queue) &&
+         std::all_of(s.open.strands.begin(), s.open.strands.end(), [&](Epoch e) { return knows(causal, e); });
 }
 
 // S1: before an arrival in a phase some wait for the phase before must have returned true. Only of objects

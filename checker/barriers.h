@@ -63,6 +63,8 @@ class Barriers {
   struct Contributors {
     std::vector<Epoch> strands;
     bool async = false;  ///< bytes, or the arrival of an operation: known through a wait only (PF15)
+    /// Async, and all are commits of this queue: each tells of those before it (policy commit_order).
+    uint32_t commits_of = AsyncOp::none;
   };
   struct State {
     Mbarrier machine;
@@ -81,8 +83,16 @@ class Barriers {
     Contributors open, last, before_last;
     std::vector<Expected> expects;
     std::vector<Passed> passed;
+    Epoch async_arrival;  ///< the latest arrival of an operation, as its queue counts; value 0: none
+    size_t async_issue = no_event;
     uint64_t bytes_generation = 0;
     uint64_t announced = 0;  ///< bytes expected in the open generation
+  };
+
+  /// What the arrivals of one thread's commits in one CTA have told so far (TC24, policy commit_order).
+  struct CommitLine {
+    uint32_t last = 0;  ///< number of the latest commit in its queue
+    std::vector<uint32_t> causal;
   };
 
   bool usable(uint32_t b, const uint32_t* knowledge, AgentId user, size_t event);
@@ -98,13 +108,15 @@ class Barriers {
   static Mbarrier::Outcome announced(State& s, uint64_t bytes, Mbarrier::Outcome outcome);
   void check_seen(uint32_t b, uint32_t* knowledge, size_t event);
   void settle(uint32_t b, Mbarrier::Outcome outcome, size_t event);
+  bool alone(const State& s, const uint32_t* causal, uint32_t queue) const;
   void report(Breach::Kind kind, uint32_t b, uint64_t generation, size_t event);
 
   RunState& run_;
   Fences& fences_;
   std::vector<State> states_;
-  KnowledgeTable arriving_;                   ///< all contributions so far
-  KnowledgeTable done_;                       ///< those of the last completion
+  std::map<std::pair<uint32_t, uint16_t>, CommitLine> commits_;  ///< by queue and CTA of the barrier
+  KnowledgeTable arriving_;                                      ///< all contributions so far
+  KnowledgeTable done_;                                          ///< those of the last completion
   KnowledgeTable arriving_near_, done_near_;  ///< narrow scopes: what a wait of scope .cta learns of them
   bool keeps_near_ = false;
   std::vector<uint32_t> complete_;  ///< by lane: all ones if its epochs are completions of asynchronous work

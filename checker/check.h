@@ -30,6 +30,10 @@ struct Policies {
   Severity register_meeting =
       Severity::lint;                        ///< RG1, P17: setmaxnreg again before the warps of its group met
   Severity exit_in_flight = Severity::lint;  ///< BK6, P14: a bulk store that still reads when its thread ends
+  Severity commit_address = Severity::error;  ///< TC24: a shared address as generic operand of tcgen05.commit
+  Severity unseen_phase = Severity::error;    ///< S1: an arrival after a phase that nobody waited for
+  bool commits_in_order =
+      true;  ///< TC24, TLX-MMA-5: tcgen05.commits of one thread arrive in one CTA in the order of issue
 };
 
 struct CheckOptions {

@@ -88,6 +88,7 @@ class Decider {
     if (single.schedule_dependent.empty()) return decision;
     if (given_ == nullptr) {
       own_ = orchestration_of(trace_);
+      own_.commits_in_order = options_.check.policies.commits_in_order;
       given_ = &own_;
     }
     if (const std::string defect = orchestration_defect(*given_); !defect.empty()) {

@@ -95,6 +95,7 @@ void tell_remote(const Story& story, const Misuse& m, Diagnostic& d) {
 void tell_unseen(const Story& story, const Misuse& m, Diagnostic& d) {
   const std::string barrier = story.names.barrier(m.object), phase = std::to_string(m.amount);
   d.rule = "S1";
+  d.severity = story.options.policies.unseen_phase;
   d.finding_class = FindingClass::barrier_protocol;
   d.subject = barrier;
   d.message = story.who(m.event) + " arrives on " + barrier + " in phase " + std::to_string(m.amount + 1) +
@@ -250,6 +251,22 @@ void tell_dependents(const Story& story, const Misuse& m, Diagnostic& d) {
   d.help = "griddepcontrol.wait in every role that touches what the kernel before uses";
 }
 
+void tell_inval(const Story& story, const Misuse& m, Diagnostic& d) {
+  const std::string who = story.who(m.event), issuer = story.who(m.other),
+                    barrier = story.names.barrier(m.object);
+  const bool commit = story.trace.ops[story.event(m.other).object].kind == AsyncOp::Kind::tensor_commit;
+  const std::string what = commit ? "the arrival of a tcgen05.commit" : "an asynchronous arrival";
+  d.rule = "MB10";
+  d.finding_class = FindingClass::barrier_protocol;
+  d.subject = barrier;
+  d.message = who + " invalidates " + barrier + " while " + what + " can be on its way there";
+  d.sides.push_back(story.at(m.other, issuer + " issues it here"));
+  d.facts = {"nothing that " + who + " has seen tells that it has come",
+             "an arrival on an invalidated barrier is undefined: it changes what lies there by then"};
+  d.witness = {issuer + " issues it", who + " invalidates " + barrier, what + " comes"};
+  d.help = "wait for the phase that this arrival completes before mbarrier.inval, or invalidate nothing";
+}
+
 Diagnostic tell(const Story& story, const Misuse& m) {
   Diagnostic d;
   const Event& e = story.event(m.event);
@@ -268,6 +285,9 @@ Diagnostic tell(const Story& story, const Misuse& m) {
       break;
     case MisuseKind::phase_unseen:
       tell_unseen(story, m, d);
+      break;
+    case MisuseKind::inval_in_flight:
+      tell_inval(story, m, d);
       break;
     case MisuseKind::target_not_started:
     case MisuseKind::target_exited:

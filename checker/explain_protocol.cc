@@ -234,6 +234,33 @@ void explain_register_hazards(const Story& story, std::vector<Ranked>& out) {
   }
 }
 
+/// MB10: what arrived on a barrier that had been invalidated, and who did that.
+void tell_invalidated(const Story& story, const Fault& f, Diagnostic& d) {
+  const std::vector<Event>& events = story.trace.events;
+  size_t arrival = events.size();
+  const auto lands_there = [&](const Event& e) {
+    return e.kind == EventKind::async_complete && e.agent == f.agent && e.place == f.place &&
+           story.trace.ops[e.object].barrier < story.trace.barriers.size();
+  };
+  while (arrival > 0 && !lands_there(events[arrival - 1])) --arrival;
+  if (arrival == 0) return;
+  const AsyncOp& op = story.trace.ops[events[--arrival].object];
+  size_t inval = arrival;
+  while (inval > 0 &&
+         !(events[inval - 1].kind == EventKind::mbarrier_inval && events[inval - 1].object == op.barrier))
+    --inval;
+  if (inval-- == 0) return;
+  const std::string who = story.who(inval), barrier = story.names.barrier(op.barrier);
+  const std::string what =
+      op.kind == AsyncOp::Kind::tensor_commit ? "the arrival of a tcgen05.commit" : "an asynchronous arrival";
+  d.subject = barrier;
+  d.message = who + " invalidates " + barrier + " while " + what + " is on its way there";
+  d.sides.push_back(story.at(inval, who + " invalidates it here"));
+  d.facts.push_back("an arrival on an invalidated barrier is undefined: it changes what lies there by then");
+  d.witness = {story.who(arrival) + " issues it", who + " invalidates " + barrier, what + " comes"};
+  d.help = "wait for the phase that this arrival completes before mbarrier.inval, or invalidate nothing";
+}
+
 }  // namespace
 
 void explain_protocol(const Story& story, std::vector<Ranked>& out) {
@@ -272,11 +299,13 @@ void explain_faults(const Story& story, std::vector<Ranked>& out) {
         d.subject = story.names.object_of(e);
         break;
       }
+    if (f.rule == "TC24") d.severity = story.options.policies.commit_address;
     d.rule = f.rule;
     d.message = f.message;
     d.where = story.names.position(f.place);
     d.label = story.names.warp(f.agent);
     d.help = f.help;
+    if (f.rule == "MB10") tell_invalidated(story, f, d);
     if (!story.trace.blocked.empty())
       d.facts.push_back(std::to_string(story.trace.blocked.size()) +
                         " strands were waiting when the execution stopped here");

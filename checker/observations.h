@@ -138,6 +138,7 @@ struct Misuse {
     tensor_other_warp,     ///< TC11: other = the alloc before
     peer_not_started,      ///< TC9: a paired allocation
     peer_not_allocated,    ///< TC10: a paired dealloc; other = the alloc of the peer, or none
+    inval_in_flight,       ///< MB10: object = barrier; other = the issue of an arrival that can come later
     phase_unseen,          ///< S1: object = barrier, amount = phase; other = the event that completed it
     peer_frees_before,     ///< TC9: a paired dealloc behind that of the peer; other = the latter
     registers_unmet,       ///< RG1: setmaxnreg again before the warps of the group have met
@@ -169,7 +170,7 @@ struct Uncovered {
 
 /// Faults are told where they happen. After these the execution goes on; after any other it stops there.
 inline bool stops_execution(const Fault& fault) {
-  for (const std::string_view remark : {"TC6", "TC9", "TC10", "BK6", "D5", "N7", "C4"})
+  for (const std::string_view remark : {"TC6", "TC9", "TC10", "TC24", "BK6", "D5", "N7", "C4"})
     if (fault.rule == remark) return false;
   return true;
 }

@@ -17,6 +17,11 @@ constexpr PolicyName kPolicies[] = {
      "a barrier of another CTA initialised without fence.mbarrier_init, ordered by a cluster barrier (MB11)"},
     {"register_meeting", "lint, error", "setmaxnreg again before the warps of its group have met (RG1)"},
     {"exit_in_flight", "lint, error", "a bulk store that still reads when its thread ends (BK6, Q8)"},
+    {"unseen_phase", "error, lint", "an arrival in the phase after one that nobody has waited for (S1)"},
+    {"commit_address", "error, lint",
+     "tcgen05.commit without .shared::cluster gets a shared address, not a generic one (TC24)"},
+    {"commit_order", "issue, free",
+     "in which order the tcgen05.commits of one thread arrive in a CTA: that of issue, or any (TC24)"},
 };
 
 Severity& severity_of(Policies& policies, std::string_view name) {
@@ -24,6 +29,8 @@ Severity& severity_of(Policies& policies, std::string_view name) {
   if (name == "tensor_fence") return policies.tensor_fence;
   if (name == "init_fence") return policies.init_fence;
   if (name == "register_meeting") return policies.register_meeting;
+  if (name == "unseen_phase") return policies.unseen_phase;
+  if (name == "commit_address") return policies.commit_address;
   return name == "exit_in_flight" ? policies.exit_in_flight : policies.async_across_ctas;
 }
 
@@ -35,7 +42,8 @@ Policies strict_policies() {
   Policies p;
   p.remote_scope = Policies::Scope::strict;
   p.read_fence = p.tensor_fence = p.async_across_ctas = p.init_fence = p.register_meeting = p.exit_in_flight =
-      Severity::error;
+      p.unseen_phase = p.commit_address = Severity::error;
+  p.commits_in_order = false;
   return p;
 }
 
@@ -53,6 +61,8 @@ std::string set_policy(Policies& policies, std::string_view name, std::string_vi
            std::string(policy->values);
   if (name == "remote_scope")
     policies.remote_scope = value == "strict" ? Policies::Scope::strict : Policies::Scope::practice;
+  else if (name == "commit_order")
+    policies.commits_in_order = value == "issue";
   else
     severity_of(policies, name) = value == "error" ? Severity::error : Severity::lint;
   return {};

@@ -243,7 +243,7 @@ bool Races::morally_strong(const Event& a, const Access& prior, const Event& b, 
 TensorOperation Races::tensor_operation(uint32_t op) const {
   const bool mma = run_.trace.ops[op].kind == AsyncOp::Kind::tensor_mma;
   const uint32_t accumulator = accumulator_.empty() ? 0xffffffff : accumulator_[op];
-  return {run_.trace.ops[op].kind, mma && accumulator != 0xffffffff, accumulator};
+  return {run_.trace.ops[op].kind, mma && accumulator != 0xffffffff, accumulator, TensorOperation::nowhere};
 }
 
 // Operations that a queue orders without a completion in between: all of a queue that works in order (T21),

@@ -381,6 +381,11 @@ constexpr Rule kRules[] = {
      "::after_thread_sync. Shipped code leaves them out beside acquiring mbarrier waits; policy "
      "tensor_fence=error takes PTX at its word.",
      "The fence on both sides of the barrier; a commit has the first built in."},
+    {"TC24", "tcgen05.commit with a shared address where a generic one belongs", memory, kError,
+     "Without .shared::cluster the operand of tcgen05.commit is a generic address; one outside the window of "
+     "shared memory is undefined. Triton 3.6 passes the shared address itself, and the kernels run: the "
+     "hardware takes the low bits. Checked on as the shared address (policy commit_address=lint).",
+     "tcgen05.commit...shared::cluster, or cvta.shared before."},
     {"TC25", "tcgen05.commit by another thread", race, kError,
      "A commit tracks what its own thread has issued. From another thread it arrives at once, and the mma is "
      "still running.",

@@ -102,10 +102,11 @@ Result<MimwOutcome> check_mimw(const MimwProgram& program, const std::string& va
                                const std::map<std::string, int64_t>& values,
                                const MimwLimitsOfCheck& limits) {
   const auto start = std::chrono::steady_clock::now();
-  const Result<Orchestration> orchestration = unroll(program, variant, values);
+  Result<Orchestration> orchestration = unroll(program, variant, values);
   if (!orchestration) return tl::unexpected(orchestration.error());
   if (const std::string defect = orchestration_defect(*orchestration); !defect.empty())
     return fail(program.file, 0, 0, "the program cannot be executed: " + defect);
+  orchestration->commits_in_order = limits.policies.policies.commits_in_order;
   MimwOutcome outcome;
   outcome.variant = variant;
   outcome.values = values;

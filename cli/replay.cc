@@ -108,8 +108,9 @@ Exit run_replay(const std::string& file, const Terminal& terminal) {
   if (!witness) return refuse(terminal, "replay", false, witness.error());
   const Result<Input> input = input_of(*witness, file);
   if (!input) return refuse(terminal, "replay", false, input.error());
-  const Result<Orchestration> program = program_of(*input);
+  Result<Orchestration> program = program_of(*input);
   if (!program) return refuse(terminal, "replay", false, program.error());
+  program->commits_in_order = input->policies.policies.commits_in_order;
 
   std::string out = wrapped("", "  ", input->mimw.empty() ? input->launch : input->mimw);
   out += wrapped(

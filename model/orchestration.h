@@ -36,6 +36,8 @@ struct Orchestration {
   /// that does not write, and is done (FULL) with async_complete. Empty: it is never issued in full, or
   /// nobody knows when it lands.
   std::vector<std::vector<Event>> operations;
+  /// The arrivals in one CTA of the tcgen05.commit of one thread come in the order of issue (tensor_queue.h).
+  bool commits_in_order = true;
 };
 
 /// The agents of a trace. A strand that was blocked at the end has the wait that blocks it as its last event,

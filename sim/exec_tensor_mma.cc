@@ -272,6 +272,20 @@ Step exec_tensor_shift(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list));
 }
 
+namespace {
+
+/// TC24: the live barrier of this CTA whose shared address stands where a generic one belongs.
+std::optional<BarrierPlace> shared_as_generic(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane) {
+  const uint64_t address = warp.regs.get(d.src[0], lane) + static_cast<uint64_t>(d.offsets[0]);
+  if (d.space != AddressSpace::generic || address >> 32 != 0 || cta.owner_of(address) != &cta) return {};
+  const uint64_t offset = cta.shared_offset(address);
+  const BarrierObject* barrier = offset % 8 == 0 ? cta.barrier_at(offset) : nullptr;
+  if (barrier == nullptr || !barrier->state.valid()) return {};
+  return BarrierPlace{&cta, offset};
+}
+
+}  // namespace
+
 // Sources: [mbarrier] {, mask of CTAs}. One arrival on each barrier when what this thread issued before is
 // done (TC24); nothing issued: at once, as soon as it lands.
 Step exec_tensor_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -282,7 +296,15 @@ Step exec_tensor_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
     for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
       const LaneMask bit = LaneMask{1} << lane;
-      const std::optional<BarrierPlace> place = barrier_place(cta, warp, d, lane);
+      std::optional<BarrierPlace> place = barrier_place(cta, warp, d, lane);
+      if (!place) {
+        place = shared_as_generic(cta, warp, d, lane);
+        if (place)
+          cta.recorder.fault(s.agent, d.index, "TC24",
+                             fmt::format("'{}' has a generic operand and gets 0x{:x}, a shared address",
+                                         d.text->mnemonic, warp.regs.get(d.src[0], lane)),
+                             "tcgen05.commit...shared::cluster, or cvta.shared before");
+      }
       if (!place)
         return cta.fault(
             warp, bit, d, "BS3",
@@ -307,7 +329,10 @@ Step exec_tensor_commit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
                            fmt::format("a commit arrives on {}{}, which is not an initialised mbarrier",
                                        cta.shared_name(place->offset),
                                        target == &cta ? "" : fmt::format(" of the CTA of rank {}", r)),
-                           "mbarrier.init, then a CTA or cluster barrier, before the first commit");
+                           target == &cta
+                               ? "mbarrier.init, then a CTA barrier, before the first commit"
+                               : "mbarrier.init, then a cluster barrier (arrive and wait) that both "
+                                 "CTAs pass, before the first commit");
         const uint32_t number =
             issue(cta, warp, d, s.agent, lane, AsyncOp::Kind::tensor_commit, barrier->number);
         cta.flights.push_back(

@@ -57,6 +57,13 @@ std::string landing_defect(const Trace& t, const std::vector<Event>& events, uin
   return {};
 }
 
+/// One operation that several strands issue: the four warps of a wgmma (WG6), the lanes of a warp that have
+/// come apart before a tcgen05.ld or st (TC12).
+bool issued_by_several(AsyncOp::Kind kind) {
+  return kind == AsyncOp::Kind::wgmma || kind == AsyncOp::Kind::tensor_load ||
+         kind == AsyncOp::Kind::tensor_store;
+}
+
 }  // namespace
 
 std::string orchestration_defect(const Orchestration& program) {
@@ -72,7 +79,7 @@ std::string orchestration_defect(const Orchestration& program) {
       if (std::string defect = event_defect(t, bounds, e, s); !defect.empty()) return defect;
       if (e.kind != EventKind::async_issue) continue;
       const bool again = issued_by[e.object] != AsyncOp::none &&
-                         (t.ops[e.object].kind != AsyncOp::Kind::wgmma || issued_by[e.object] == s);
+                         (!issued_by_several(t.ops[e.object].kind) || issued_by[e.object] == s);
       if (again) return "an operation is issued twice";
       issued_by[e.object] = s;
     }

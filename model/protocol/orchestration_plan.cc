@@ -50,6 +50,9 @@ void OrchestrationPlan::plan_ops(const Orchestration& program) {
     op.phases = op.issues + static_cast<uint32_t>(lands.size());
     op.reads_done = op.issues;
     op.tensor.kind = t.ops[o].kind;
+    if (op.tensor.kind == AsyncOp::Kind::tensor_commit && program.commits_in_order &&
+        t.ops[o].barrier != AsyncOp::none)
+      op.tensor.arrives_in = t.barriers[t.ops[o].barrier].cta;
     for (uint32_t i = 0; i < lands.size(); ++i) {
       if (lands[i].kind != EventKind::async_access) continue;
       if (!lands[i].has(Event::write)) op.reads_done = op.issues + i + 1;

@@ -347,6 +347,8 @@ class Search {
       case QueueInfo::Kind::wgmma:  // WG3
         return completes && first.group < op.group;
       case QueueInfo::Kind::tensor:  // TC15: same accumulator; TC24: a commit follows every mma
+        if (first.kind == Op::tensor_commit && op.kind == Op::tensor_commit)  // TLX-MMA-5: commits in order
+          return t_.barriers[first.barrier].cta == t_.barriers[op.barrier].cta;
         return first.kind == Op::tensor_mma &&
                (op.kind == Op::tensor_commit || accumulator(o) == accumulator(earlier));
       default:

@@ -26,6 +26,12 @@ TEST_CASE("contested rules are set by name, and a wrong name or value is answere
   CHECK(p.init_fence == Severity::error);
   CHECK(set_policy(p, "exit_in_flight", "error").empty());
   CHECK(p.exit_in_flight == Severity::error);
+  CHECK(set_policy(p, "unseen_phase", "lint").empty());
+  CHECK(p.unseen_phase == Severity::lint);
+  CHECK(set_policy(p, "commit_order", "free").empty());
+  CHECK_FALSE(p.commits_in_order);
+  CHECK(set_policy(p, "commit_order", "issue").empty());
+  CHECK(p.commits_in_order);
   CHECK(set_policy(p, "read_fence", "error").empty());
   CHECK(p.read_fence == Severity::error);
   CHECK(set_policy(p, "read_fence", "strict") == "policy read_fence: 'strict' is none of error, lint");
@@ -46,6 +52,9 @@ TEST_CASE("the first value of each policy is what holds without a word") {
     if (name.name == "register_meeting") CHECK(p.register_meeting == defaults.register_meeting);
     if (name.name == "init_fence") CHECK(p.init_fence == defaults.init_fence);
     if (name.name == "exit_in_flight") CHECK(p.exit_in_flight == defaults.exit_in_flight);
+    if (name.name == "unseen_phase") CHECK(p.unseen_phase == defaults.unseen_phase);
+    if (name.name == "commit_address") CHECK(p.commit_address == defaults.commit_address);
+    if (name.name == "commit_order") CHECK(p.commits_in_order == defaults.commits_in_order);
   }
 }
 
@@ -53,9 +62,10 @@ TEST_CASE("strict: every contested rule is an error") {
   const Policies p = strict_policies();
   CHECK(p.remote_scope == Policies::Scope::strict);
   for (const Severity s : {p.read_fence, p.tensor_fence, p.async_across_ctas, p.init_fence,
-                           p.register_meeting, p.exit_in_flight})
+                           p.register_meeting, p.exit_in_flight, p.unseen_phase, p.commit_address})
     CHECK(s == Severity::error);
-  CHECK(policy_names().size() == 7);
+  CHECK_FALSE(p.commits_in_order);
+  CHECK(policy_names().size() == 10);
 }
 
 TEST_CASE(

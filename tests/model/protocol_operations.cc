@@ -115,6 +115,22 @@ TEST_CASE("WG6: a wgmma starts when all warps of the group have issued it") {
   CHECK_FALSE(can_deadlock(o.program()));
 }
 
+TEST_CASE("TC12: lanes of a warp that have come apart issue one tcgen05.ld together") {
+  OrchestrationBuilder o;
+  const uint32_t a = o.agent(), b = o.agent(), q = o.queue(QueueInfo::Kind::tensor_load);
+  const uint32_t op = o.issue(a, OpKind::tensor_load, none, 0, q, 1, {o.memory(Space::tensor, 0)}, {});
+  o.event(b, EventKind::async_issue, op);
+  o.event(b, EventKind::group_wait, q).generation = 1;
+  CHECK(orchestration_defect(o.program()).empty());
+  OrchestrationMachine m(o.program());
+  Event e;
+  m.take({Step::Kind::strand, a}, e);
+  CHECK_FALSE(m.is_enabled({Step::Kind::operation, op}));
+  CHECK_FALSE(can_deadlock(o.program()));
+  o.event(b, EventKind::async_issue, op);
+  CHECK(orchestration_defect(o.program()) == "an operation is issued twice");
+}
+
 TEST_CASE("BK6, D5: a store that still reads, a copy that has not landed, when the CTA exits") {
   OrchestrationBuilder o;
   const uint32_t a = o.agent(), q = o.queue(QueueInfo::Kind::bulk), x = o.memory(Space::shared, 0);
@@ -172,6 +188,11 @@ TEST_CASE("TC15, TC16: which tcgen05 operations of one thread follow each other"
   CHECK(tensor_pipelined(copy, commit));
   CHECK_FALSE(tensor_pipelined(mma, load));
   CHECK_FALSE(tensor_pipelined(load, commit));
+  // TLX-MMA-5: in one CTA, if so assumed (policy commit_order).
+  const auto to = [](uint32_t cta) { return TensorOperation{OpKind::tensor_commit, false, 0, cta}; };
+  CHECK(tensor_pipelined(to(0), to(0)));
+  CHECK_FALSE(tensor_pipelined(to(0), to(1)));
+  CHECK_FALSE(tensor_pipelined(commit, commit));
 }
 
 TEST_CASE("TC24, TC25, LT26: a commit waits for earlier operations of its own thread only") {
