@@ -147,22 +147,34 @@ uint64_t clusters_of(const sim::Program& program, const Launch& launch) {
 /// covers, so that each number is a run of its own (LF3, CL1).
 struct Handovers {
   std::vector<uint32_t> counts = {0};
-  bool all = false;  ///< every number that is possible
+  bool all = false;   ///< every number that is possible
+  bool some = false;  ///< a few numbers, each for the first cluster only: the grid has too many
 };
 
 Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces) {
-  constexpr uint64_t most_runs = 1024;
+  constexpr uint64_t most_runs = 1024, longest_run = 32;
   const uint64_t clusters = clusters_of(program, launch);
   // Clusters that wait for each other run together, and none is left to hand over.
   if (!sim::takes_clusters(program) || traces != clusters) return {};
-  Handovers h{launch.clusters_to_cancel, false};
-  if (h.counts.empty() && clusters * clusters > most_runs) return {};
-  for (uint32_t n = 0; launch.clusters_to_cancel.empty() && n < clusters; ++n) h.counts.push_back(n);
+  Handovers h{launch.clusters_to_cancel, false, false};
+  h.some = h.counts.empty() && clusters * clusters > most_runs;
+  // Enough for each slot of a pipeline to come round, and a long run.
+  if (h.some)
+    h.counts = {0, 1, 2, 3, 4, 5, static_cast<uint32_t>(std::min<uint64_t>(clusters, longest_run) - 1)};
+  if (h.counts.empty())
+    for (uint32_t n = 0; n < clusters; ++n) h.counts.push_back(n);
   for (uint32_t& n : h.counts) n = static_cast<uint32_t>(std::min<uint64_t>(n, clusters - 1));
   std::sort(h.counts.begin(), h.counts.end());
   h.counts.erase(std::unique(h.counts.begin(), h.counts.end()), h.counts.end());
   h.all = h.counts.size() == clusters;
   return h;
+}
+
+std::string numbers_text(const std::vector<uint32_t>& numbers) {
+  std::string out;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ", numbers[i]);
+  return out;
 }
 
 void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
@@ -197,18 +209,21 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);
   if (!followed) return tl::unexpected(followed.error());
   // One trace for each cluster, and each cluster once: only then one can stand for another.
-  bool follow = handovers.counts.size() == 1 && traces > 1 && traces == clusters_of(**program, launch);
+  bool follow = (handovers.counts.size() == 1 || handovers.some) && traces > 1 &&
+                traces == clusters_of(**program, launch);
   for (const uint32_t handed : handovers.counts) {
+    if (handed != 0) follow = false;
+    const uint64_t wanted_here = handovers.some && handed != 0 ? 1 : wanted_traces;
     uint64_t at_once = follow ? 1 : batch_size;
-    for (uint64_t next = 0; next < wanted_traces && !interrupted();) {
+    for (uint64_t next = 0; next < wanted_here && !interrupted();) {
       sim::RunOptions run_options;
       run_options.domain = sim::Domain::control;
       run_options.clusters_to_cancel = handed;
-      run_options.every_cancel_count = handovers.all;
+      run_options.every_cancel_count = true;  // what was not run is said once, below
       run_options.follow_position = follow;
       start = Clock::now();
       const uint64_t first = next;
-      for (; next < wanted_traces && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
+      for (; next < wanted_here && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
         std::optional<FollowedClasses::Match> match;
         if (follow) match = followed->match(static_cast<uint32_t>(next));
         if (match)
@@ -254,6 +269,13 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
     add_reason(outcome.report,
                "clusters were handed over in one order, the last of the grid first; the order is not "
                "specified (CL7), and others were not run");
+  if (!handovers.all && traces > 1 && sim::takes_clusters(**program))
+    add_reason(
+        outcome.report,
+        fmt::format("launch control may hand up to {} clusters over to one (CL1): {} were run{}, others "
+                    "were not",
+                    traces - 1, numbers_text(handovers.counts),
+                    handovers.some ? ", all but none for the first cluster only" : ""));
   outcome.check_seconds += since(start);
   start = Clock::now();
   if (const Result<void> judged = judge_residency(**program, launch, limits.resident, outcome.report);
