@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "checker/check.h"
 #include "checker/decide.h"
@@ -16,6 +17,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_class.h"
+#include "model/must.h"
 #include "sim/grouping.h"
 #include "sim/launch_run.h"
 #include "sim/program.h"
@@ -41,8 +43,8 @@ std::string cta_name(const Trace& trace) {
 /// Sorts traces into classes and decides the first of each; folds all reports into the outcome at the end.
 class Folder {
  public:
-  Folder(CheckOutcome& outcome, const DecideOptions& options)
-      : outcome_(outcome), options_(options), source_(source_for(outcome.launch)) {}
+  Folder(CheckOutcome& outcome, const DecideOptions& options, bool keep_reads)
+      : outcome_(outcome), options_(options), keep_reads_(keep_reads), source_(source_for(outcome.launch)) {}
 
   /// `handed`: clusters that launch control handed over in this run; `again`: the CTAs were seen before, in
   /// another run. Gives the number of its class.
@@ -51,7 +53,7 @@ class Folder {
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
     if (!again) outcome_.ctas_run += ctas;
     // One that was handed over has its tile worked on by another one: only without that all CTAs run.
-    if (handed == 0) summaries_.push_back(summarize_global(trace));
+    if (handed == 0) add_summary(summarize_global(trace));
     const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
     if (is_new) {
       name_barriers(trace, source_);
@@ -66,8 +68,11 @@ class Folder {
     outcome_.ctas_run += ctas;
     outcome_.ctas_followed += ctas;
     classes_[match.trace_class].ctas += ctas;
-    summaries_.push_back(std::move(match.summary));
+    add_summary(std::move(match.summary));
   }
+
+  /// A buffer was written whose reads were not kept: all has to be done again, and kept.
+  bool lacks_reads() const { return lacks_reads_; }
 
   const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
 
@@ -92,6 +97,24 @@ class Folder {
     uint64_t ctas = 0;
     uint32_t handed = 0;
   };
+
+  /// Keeps what may conflict between CTAs. Reads of buffers that nobody has written so far are most of it in
+  /// a large grid, and hardly ever matter.
+  void add_summary(GlobalAccessSummary summary) {
+    for (const GlobalAccessSummary::Range& r : summary.ranges)
+      if (r.writes) {
+        lacks_reads_ = lacks_reads_ || unkept_.contains(r.buffer);
+        written_.insert(r.buffer);
+      }
+    if (!keep_reads_) {
+      const auto unkept = [&](const GlobalAccessSummary::Range& r) { return !written_.contains(r.buffer); };
+      for (const GlobalAccessSummary::Range& r : summary.ranges)
+        if (unkept(r)) unkept_.insert(r.buffer);
+      std::erase_if(summary.ranges, unkept);
+      summary.ranges.shrink_to_fit();
+    }
+    summaries_.push_back(std::move(summary));
+  }
 
   /// One run where it stands for all schedules, else a search over them.
   Report decided(const Trace& trace, uint32_t handed) {
@@ -132,6 +155,9 @@ class Folder {
 
   CheckOutcome& outcome_;
   const DecideOptions& options_;
+  bool keep_reads_;
+  bool lacks_reads_ = false;
+  std::set<uint32_t> written_, unkept_;  ///< buffers
   SourceText source_;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
@@ -179,10 +205,10 @@ std::string numbers_text(const std::vector<uint32_t>& numbers) {
 
 void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
 
-}  // namespace
-
-Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limits,
-                                  const CheckProgress& progress) {
+/// check_launch, with all reads kept or only those of buffers that are written by then. Nothing: the latter
+/// was not enough.
+Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const CheckLimits& limits,
+                                               const CheckProgress& progress, bool keep_reads) {
   CheckOutcome outcome;
   outcome.launch = launch;
   Clock::time_point start = Clock::now();
@@ -198,7 +224,7 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
   options.search = limits.search;
   options.shorten_seconds = limits.shorten_seconds;
   options.interrupted = interrupted;
-  Folder folder(outcome, options);
+  Folder folder(outcome, options, keep_reads);
   const uint64_t total = launch.cta_count();
   const uint64_t traces = sim::trace_count(**program, launch), ctas_each = total / traces;
   const uint64_t wanted_traces =
@@ -259,6 +285,7 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
       if (progress) progress(done, wanted * handovers.counts.size());
     }
   }
+  if (folder.lacks_reads() && !keep_reads) return std::nullopt;
   start = Clock::now();
   folder.finish();
   if (handovers.all && traces > 1)
@@ -290,6 +317,19 @@ Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limit
     add_reason(outcome.report, fmt::format("only {} of {} CTAs were executed (--ctas)", wanted, total));
   conclude(outcome.report);
   return outcome;
+}
+
+}  // namespace
+
+Result<CheckOutcome> check_launch(const Launch& launch, const CheckLimits& limits,
+                                  const CheckProgress& progress) {
+  for (const bool keep_reads : {false, true}) {
+    Result<std::optional<CheckOutcome>> outcome = check_once(launch, limits, progress, keep_reads);
+    if (!outcome) return tl::unexpected(outcome.error());
+    if (*outcome) return std::move(**outcome);
+  }
+  must(false, "a check that kept all reads lacks some");
+  return {};
 }
 
 }  // namespace turnstile::cli

@@ -117,3 +117,14 @@ TEST_CASE("a buffer that the kernel before still uses must not be touched before
   CHECK(check_kernel(access, "grid = [2, 1, 1]").report.diagnostics.empty());
   CHECK(check_kernel(access + "griddepcontrol.wait;", "grid = [2, 1, 1]").report.verdict == Verdict::clean);
 }
+
+TEST_CASE("a word that the first CTAs read and the last one writes is a race between them (GM1)") {
+  const CheckOutcome outcome = check_kernel(
+      "mov.u32 %r6, 1; setp.eq.u32 %p1, %r1, 7; @!%p1 ld.global.u32 %r5, [%rd0]; @%p1 st.global.u32 [%rd0], "
+      "%r6;",
+      "grid = [8, 1, 1]");
+  REQUIRE(outcome.report.verdict == Verdict::finding);
+  CHECK(outcome.report.diagnostics.front().rule == "GM1");
+  CHECK(outcome.ctas_run == 8);
+  CHECK(outcome.ctas_followed == 6);
+}
