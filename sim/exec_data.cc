@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions that only compute: everything in the table of sim/alu, and moves of whole or packed registers.
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "sim/handlers.h"
 
@@ -181,48 +184,67 @@ Step exec_move_wide(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
+namespace {
+
+/// The lanes in which all of these registers are known.
+LaneMask known_in_all(const Warp& warp, std::span<const uint32_t> registers, LaneMask lanes) {
+  for (const uint32_t r : registers) lanes &= warp.regs.known(r);
+  return lanes;
+}
+
+}  // namespace
+
 Step exec_pack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned bytes = d.dst_bits[0] / 8u / static_cast<unsigned>(d.src.size());
-  for_each_lane(lanes, [&](unsigned lane) {
-    uint64_t value = 0;
-    bool known = true;
-    Cells cells{};
+  const LaneMask known = known_in_all(warp, d.src, lanes);
+  if (known != 0) {
+    std::array<uint64_t, warp_size> packed{};  // a source may be the destination
     for (size_t i = 0; i < d.src.size(); ++i) {
-      known = known && warp.regs.known(d.src[i], lane);
-      value |= (warp.regs.get(d.src[i], lane) & width_mask(8 * bytes)) << (8 * bytes * i);
-      if (warp.regs.has_cells())
-        for (unsigned b = 0; b < bytes; ++b) cells[i * bytes + b] = warp.regs.byte(d.src[i], lane, b);
+      const uint64_t* from = std::as_const(warp.regs).lanes(d.src[i]);
+      for_each_lane(known, [&](unsigned lane) {
+        packed[lane] |= (from[lane] & width_mask(8 * bytes)) << (8 * bytes * i);
+      });
     }
-    if (known) {
-      warp.regs.set(d.dst[0], lane, value);
-    } else {
-      warp.regs.forget(d.dst[0], LaneMask{1} << lane);
-      if (warp.regs.has_cells()) warp.regs.cells(d.dst[0], lane) = cells;
-    }
+    uint64_t* to = warp.regs.lanes(d.dst[0]);
+    for_each_lane(known, [&](unsigned lane) { to[lane] = packed[lane]; });
+  }
+  for_each_lane(warp.regs.has_cells() ? lanes & ~known : 0, [&](unsigned lane) {
+    Cells cells{};
+    for (size_t i = 0; i < d.src.size(); ++i)
+      for (unsigned b = 0; b < bytes; ++b) cells[i * bytes + b] = warp.regs.byte(d.src[i], lane, b);
+    warp.regs.cells(d.dst[0], lane) = cells;
   });
+  warp.regs.forget(d.dst[0], lanes & ~known);
+  warp.regs.set_known(d.dst[0], known);
   return Step::next;
 }
 
 Step exec_unpack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned bytes = d.bytes;
+  const LaneMask known = warp.regs.known(d.src[0]) & lanes, unknown = lanes & ~known;
   // A destination may be the source itself: read everything first.
-  for_each_lane(lanes, [&](unsigned lane) {
-    const bool known = warp.regs.known(d.src[0], lane);
-    const uint64_t value = warp.regs.get(d.src[0], lane);
-    const Cells cells = warp.regs.has_cells() ? warp.regs.cells(d.src[0], lane) : Cells{};
-    for (size_t i = 0; i < d.dst.size(); ++i) {
-      if (d.dst[i] == Decoded::none) continue;
-      if (known) {
-        warp.regs.set(d.dst[i], lane, (value >> (8 * bytes * i)) & width_mask(8 * bytes));
-        continue;
-      }
-      warp.regs.forget(d.dst[i], LaneMask{1} << lane);
-      if (!warp.regs.has_cells()) continue;
+  std::array<uint64_t, warp_size> values{};
+  if (known != 0) std::copy_n(std::as_const(warp.regs).lanes(d.src[0]), warp_size, values.begin());
+  std::vector<Cells> sources;
+  if (unknown != 0 && warp.regs.has_cells())
+    for (unsigned lane = 0; lane < warp_size; ++lane) sources.push_back(warp.regs.cells(d.src[0], lane));
+  for (size_t i = 0; i < d.dst.size(); ++i) {
+    if (d.dst[i] == Decoded::none) continue;
+    if (known != 0) {
+      uint64_t* to = warp.regs.lanes(d.dst[i]);
+      for_each_lane(known, [&](unsigned lane) {
+        to[lane] = (values[lane] >> (8 * bytes * i)) & width_mask(8 * bytes);
+      });
+    }
+    warp.regs.forget(d.dst[i], unknown);
+    warp.regs.set_known(d.dst[i], known);
+    if (sources.empty()) continue;
+    for_each_lane(unknown, [&](unsigned lane) {
       Cells& out = warp.regs.cells(d.dst[i], lane);
       for (unsigned b = 0; b < out.size(); ++b)
-        out[b] = b < bytes ? cells[i * bytes + b] : hash_constant_byte(0);
-    }
-  });
+        out[b] = b < bytes ? sources[lane][i * bytes + b] : hash_constant_byte(0);
+    });
+  }
   return Step::next;
 }
 
