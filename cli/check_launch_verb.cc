@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "cli/many.h"
+#include "cli/progress.h"
 #include "cli/render_json.h"
 #include "cli/render_text.h"
 #include "cli/replay.h"
@@ -91,8 +93,10 @@ void keep_witness_of(CheckOutcome& outcome, const LaunchArguments& arguments, co
 }
 
 Exit run_one(const LaunchArguments& arguments, const LaunchJob& job, const Terminal& terminal) {
+  const auto start = std::chrono::steady_clock::now();
   const auto progress = [&](uint64_t done, uint64_t total) {
-    terminal.progress(fmt::format("  {} of {} CTAs", done, total));
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    terminal.progress(progress_bar({done, total, std::nullopt, passed.count()}) + "   CTAs");
   };
   Result<CheckOutcome> outcome = check_job(arguments, job, progress);
   if (!outcome) return refuse(terminal, "check", arguments.json, outcome.error());

@@ -12,8 +12,9 @@ namespace turnstile::cli {
 std::string progress_bar(const Progress& p) {
   constexpr uint64_t width = 24;
   const uint64_t filled = p.total == 0 ? width : width * p.done / p.total;
-  std::string line = fmt::format("  [{:#<{}}{:->{}}]  {}/{}   {}", "", filled, "", width - filled, p.done,
-                                 p.total, counted(p.findings, "finding"));
+  std::string line =
+      fmt::format("  [{:#<{}}{:->{}}]  {}/{}", "", filled, "", width - filled, p.done, p.total);
+  if (p.findings) line += "   " + counted(*p.findings, "finding");
   if (p.done == 0 || p.seconds <= 0) return line;
   const double rate = static_cast<double>(p.done) / p.seconds;
   line += rate >= 10 ? fmt::format("   {:.0f}/s", rate) : fmt::format("   {:.1f}/s", rate);

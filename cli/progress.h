@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace turnstile::cli {
@@ -10,8 +11,8 @@ namespace turnstile::cli {
 struct Progress {
   uint64_t done = 0;
   uint64_t total = 0;
-  uint64_t findings = 0;
-  double seconds = 0;  ///< since the start
+  std::optional<uint64_t> findings;  ///< so far; nothing: not counted
+  double seconds = 0;                ///< since the start
 };
 
 /// "  [################--------]  27/40   3 findings   12/s   ETA 1 s": one line. Rate and estimate are left

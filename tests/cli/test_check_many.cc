@@ -126,4 +126,6 @@ TEST_CASE("the bar of long work shows rate and estimate once there is something 
   CHECK(cli::progress_bar({27, 40, 3, 2.25}) ==
         "  [################--------]  27/40   3 findings   12/s   ETA 2 s");
   CHECK(cli::progress_bar({40, 40, 1, 80.0}) == "  [########################]  40/40   1 finding   0.5/s");
+  CHECK(cli::progress_bar({3, 12, std::nullopt, 1.0}) ==
+        "  [######------------------]  3/12   3.0/s   ETA 3 s");
 }
