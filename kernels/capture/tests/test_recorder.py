@@ -84,6 +84,26 @@ class Folders(unittest.TestCase):
         with open(os.path.join(self.out, "000_k", "t.npy"), "rb") as file:
             self.assertTrue(file.read().endswith(struct.pack("<3q", 0, 77, 0)))
 
+    def test_what_a_grouped_kernel_writes_through_a_table_leaves_its_sizes_known(self):
+        body = """tt.func public @k(%t: !tt.ptr<i64>, %s: !tt.ptr<i32>) attributes {} {
+    %0 = tt.load %t : !tt.ptr<i64>
+    %1 = tt.int_to_ptr %0 : i64 -> !tt.ptr<f16>
+    %2 = tt.load %s : !tt.ptr<i32>
+    %3 = tt.addptr %1, %2 : !tt.ptr<f16>, i32
+    tt.store %3, %2 : !tt.ptr<f16>
+"""
+        target = self.memory.tensor("fp16", (64, 64))
+        sizes = self.memory.tensor("i32", (2,), struct.pack("<2i", 5, 9))
+        for known in (True, False):
+            contents = struct.pack("<2q", target.data_ptr(), 0) if known else None
+            table = self.memory.tensor("i64", (2,), contents)
+            made = kernel("k", {"t": "*i64", "s": "*i32"}, ptx("k", ".u64", ".u64", *SCRATCH), body)
+            launch = self.read(self.recorder.record(made, (1,), (table, sizes)))
+            self.assertEqual({b["name"]: b["role"] for b in launch["buffers"]},
+                             {"t": "in", "t.0": "in_out", "s": "in"} if known else {"t": "in_out", "s": "in_out"})  # fmt: skip
+            wrote = [target.data_ptr()] if known else [table.data_ptr(), sizes.data_ptr()]
+            self.assertEqual(sorted(self.memory.wrote[-1]), sorted(wrote))
+
     def test_two_arguments_of_one_allocation_are_one_buffer(self):
         x = self.memory.tensor("fp32", (16,))
         made = kernel("k", {"x": "*fp32", "y": "*fp32", "n": "i32"}, ptx("k", ".u64", ".u64", ".u32", *SCRATCH), STORE)

@@ -8,7 +8,10 @@ from turnstile_capture.written import argument_use
 
 def use(arguments, body):
     found = argument_use(f"module {{\n  tt.func public @k({arguments}) attributes {{noinline = false}} {{\n{body}\n    tt.return\n  }}\n}}\n")
-    return None if found is None else (sorted(found.read), sorted(found.written))
+    if found is None:
+        return None
+    through = [[sorted(loaded) for loaded in found.through]] if found.through else []
+    return (sorted(found.read), sorted(found.written), *through)
 
 
 TWO = '%x: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x"(#loc)), %y: !tt.ptr<f32> loc("y"(#loc)), %n: i32 loc("n"(#loc))'
@@ -70,12 +73,21 @@ class Use(unittest.TestCase):
     def test_stores_on_the_chip_do_not_count(self):
         self.assertIsNone(use(TWO, "    %0 = tt.load %x : !tt.ptr<f32>\n    ttg.local_store %0, %m : f32 -> !ttg.memdesc<1xf32>"))
 
-    def test_a_destination_of_unknown_origin_means_that_nothing_is_known(self):
-        self.assertIsNone(use(TWO, """
+    def test_a_store_to_an_address_that_was_loaded_names_the_argument_that_held_it(self):
+        self.assertEqual(use(TWO, """
     %0 = tt.load %x : !tt.ptr<i64>
     %1 = tt.int_to_ptr %0 : i64 -> !tt.ptr<f32>
     tt.store %y, %n : !tt.ptr<f32>
-    tt.store %1, %n : !tt.ptr<f32>"""))  # fmt: skip
+    tt.store %1, %n : !tt.ptr<f32>"""), (["x"], ["y"], [["x"]]))  # fmt: skip
+
+    def test_a_destination_of_unknown_origin_means_that_nothing_is_known(self):
+        self.assertIsNone(use(TWO, """
+    %0 = tt.load %x : !tt.ptr<i64>
+    %1 = tt.int_to_ptr %0 : i64 -> !tt.ptr<i64>
+    %2 = tt.load %1 : !tt.ptr<i64>
+    %3 = tt.int_to_ptr %2 : i64 -> !tt.ptr<f32>
+    tt.store %y, %n : !tt.ptr<f32>
+    tt.store %3, %n : !tt.ptr<f32>"""))  # fmt: skip
 
     def test_what_is_not_known_may_write(self):
         self.assertEqual(use(TWO, """

@@ -54,6 +54,7 @@ class BufferTable:
     def __init__(self, world, use, shared_with_previous):
         self._world, self._use, self._shared = world, use, shared_with_previous
         self._by_key = {}
+        self._of_argument = {}
         self.buffers = []
 
     def of(self, view, name, argument):
@@ -68,12 +69,20 @@ class BufferTable:
             self._by_key[view.allocation.key] = buffer
             self.buffers.append(buffer)
             self._contents(buffer)  # may add buffers that its elements point to
+        if argument is not None:
+            self._of_argument[argument] = buffer
         buffer.read = buffer.read or read or not may_write
         buffer.written = buffer.written or may_write
         if list(view.shape) != buffer.shape or view.offset or buffer.row_pitch is not None:
             buffer.note += ("\n" if buffer.note else "") + (
                 f"{name}: shape {list(view.shape)}, strides {list(view.strides)}, offset {view.offset} bytes")
         return buffer
+
+    def knows_addresses(self, arguments):
+        """Whether all that addresses in these arguments can point to is among the buffers, which may all be written."""
+        tables = [self._of_argument[name] for name in arguments if name in self._of_argument]
+        tables = [table for table in tables if table.type in ("s64", "u64")]
+        return any(table.pointers for table in tables) and all(table.contents is not None for table in tables)
 
     def scratch(self, name, size):
         buffer = memory.Buffer(self._unused(name), "u8", [size], None, None)
@@ -205,9 +214,15 @@ class Recorder:
             launch.roles = roles.warp_roles(kernel.ttgir, kernel.code, int(metadata.num_warps))
         pdl = bool(getattr(metadata, "launch_pdl", False))
         use = written.argument_use(kernel.ttgir or kernel.ttir)
-        table = BufferTable(self._world, use, self._previous if pdl else set())
+        shared_with_previous = self._previous if pdl else set()
+        table = BufferTable(self._world, use, shared_with_previous)
         for parameter in parameters:
             self._parameter(parameter, table, launch)
+        if use is not None and not all(map(table.knows_addresses, use.through)):
+            table = BufferTable(self._world, None, shared_with_previous)
+            launch.maps, launch.params = [], []
+            for parameter in parameters:
+                self._parameter(parameter, table, launch)
         launch.buffers = table.buffers
         self._previous = {buffer.allocation.key for buffer in table.buffers if buffer.allocation is not None}
         self._world.kernel_wrote([b.allocation for b in table.buffers if b.allocation is not None and b.written])

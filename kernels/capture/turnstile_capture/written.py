@@ -3,7 +3,8 @@
 
 Pointers and descriptors are followed from the arguments through every operation but loads. Where such a pointer is the
 destination of a store, an atomic or a copy to global memory, its arguments are written; where it is used by anything
-else that does more than pass it on, they are read.
+else that does more than pass it on, they are read. An address that was loaded from an argument (grouped GEMMs) is
+followed too, as "*" and the name of the argument: what is written there is what the values of the argument point to.
 """
 
 import re
@@ -27,11 +28,12 @@ PASSES_ON = re.compile(r"\b(?:tt\.(?:splat|addptr|broadcast|expand_dims|bitcast|
 class Use:
     read: set = field(default_factory=set)
     written: set = field(default_factory=set)
+    through: list = field(default_factory=list)  # of each store to a loaded address: the arguments it may come from
 
 
 def argument_use(ir):
     """A Use of names of arguments, or None where that cannot be told: no destination is found, or one that comes from
-    no argument (an address that was loaded)."""
+    no argument."""
     ir = LOCATION.sub("", ir)
     header = HEADER.search(ir)
     if not header:
@@ -46,7 +48,12 @@ def argument_use(ir):
         follow.round(lines)
         if follow.origins == before:
             break
-    return None if follow.unknown or not follow.use.written else follow.use
+    found = follow.use.written or follow.use.through
+    return None if follow.unknown or not found else follow.use
+
+
+def _plain(origins):
+    return {name for name in origins if not name.startswith("*")}
 
 
 def _base(name):
@@ -91,7 +98,13 @@ class _Follow:
         sources = set().union(*(self.origins.get(name, set()) for name in used))
         store = STORE.search(code)
         if store and used and not ON_CHIP.search(code):
-            destination = next((self.origins[name] for name in used if self.origins.get(name)), None)
+            first = self.origins.get(used[0], set())
+            if first and not _plain(first):
+                loaded = {name[1:] for name in first}
+                if loaded not in self.use.through:
+                    self.use.through.append(loaded)
+                return
+            destination = next((found for name in used if (found := _plain(self.origins.get(name, set())))), None)
             if destination is not None:
                 self.use.written |= destination
                 if READS_TOO.search(store[0]):
@@ -101,8 +114,8 @@ class _Follow:
         elif "tensormap_create" in code and used:  # a descriptor made on the device, in scratch memory
             self._add(used[0], sources)
         elif re.search(r"\btt\.(?:call|return)\b", code):
-            self.use.written |= sources
-            self.use.read |= sources
+            self.use.written |= _plain(sources)
+            self.use.read |= _plain(sources)
         elif PASSES_ON.search(code) or not code.strip() or code.strip()[0] in "}^":
             for name in made:
                 self._add(name, sources)
@@ -113,9 +126,12 @@ class _Follow:
             loads = LOADS.search(code)
             if not POINTER.search(code):  # values of equal names: each partition counts anew
                 sources = set()
-            self.use.read |= sources
+            self.use.read |= _plain(sources)
             if "inline_asm" in code or "extern" in code or not (made or loads or "tensormap" in code):
-                self.use.written |= sources  # whatever it does with the pointer
+                self.use.written |= _plain(sources)  # whatever it does with the pointer
+            if re.search(r"\btt\.load\b", code):
+                for name in made:
+                    self._add(name, {f"*{source}" for source in _plain(sources)})
             if made and not loads:
                 for name in made:
                     self._add(name, sources)
