@@ -21,6 +21,7 @@
 #include "sim/grouping.h"
 #include "sim/launch_run.h"
 #include "sim/program.h"
+#include "sim/stored_values.h"
 
 namespace turnstile::cli {
 
@@ -40,27 +41,47 @@ std::string cta_name(const Trace& trace) {
   return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
 }
 
+/// Whether two stores compete that may leave the same bytes.
+bool stores_race(const Report& report) {
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [](const Diagnostic& d) {
+    return d.rule == "M4" && d.severity == Severity::error && !d.sides.empty() &&
+           d.where.instruction.starts_with("st") && d.sides[0].position.instruction.starts_with("st");
+  });
+}
+
 /// Sorts traces into classes and decides the first of each; folds all reports into the outcome at the end.
 class Folder {
  public:
-  Folder(CheckOutcome& outcome, const DecideOptions& options, bool keep_reads)
-      : outcome_(outcome), options_(options), keep_reads_(keep_reads), source_(source_for(outcome.launch)) {}
+  Folder(CheckOutcome& outcome, const DecideOptions& options, const sim::Program& program, bool keep_reads)
+      : outcome_(outcome),
+        options_(options),
+        program_(program),
+        keep_reads_(keep_reads),
+        source_(source_for(outcome.launch)) {}
 
-  /// `handed`: clusters that launch control handed over in this run; `again`: the CTAs were seen before, in
-  /// another run. Gives the number of its class.
-  size_t add(Trace& trace, uint32_t handed, bool again) {
+  /// `run`: how the trace was made; `again`: the CTAs were seen before, in another run. Gives the number of
+  /// its class.
+  size_t add(Trace& trace, const sim::RunOptions& run, bool again) {
+    const uint32_t handed = run.clusters_to_cancel;  // by launch control
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
     if (!again) outcome_.ctas_run += ctas;
     // One that was handed over has its tile worked on by another one: only without that all CTAs run.
     if (handed == 0) add_summary(summarize_global(trace));
-    const auto [at, is_new] = index_.emplace(trace_class(trace), classes_.size());
-    if (is_new) {
+    const TraceClass without_names = trace_class(trace);
+    TraceClass alike = without_names;
+    // Where a verdict rests on equal values, which no trace tells, each CTA is asked for them.
+    if (by_values_.contains(alike) && name_values(trace, run)) alike = trace_class(trace);
+    if (!index_.contains(alike)) {
       name_barriers(trace, source_);
-      classes_.push_back({decided(trace, handed), cta_name(trace), 0, handed});
+      Report report = decided(trace, run, alike);
+      if (index_.emplace(alike, classes_.size()).second)
+        classes_.push_back({std::move(report), cta_name(trace), 0, handed, false});
     }
-    if (!again) classes_[at->second].ctas += ctas;
-    return at->second;
+    Class& c = classes_[index_.at(alike)];
+    if (!again) c.ctas += ctas;
+    c.by_values = c.by_values || by_values_.contains(without_names);
+    return index_.at(alike);
   }
 
   /// A cluster that was not executed, of the class of one that was.
@@ -74,6 +95,8 @@ class Folder {
   /// A buffer was written whose reads were not kept: all has to be done again, and kept.
   bool lacks_reads() const { return lacks_reads_; }
 
+  /// No other cluster is in this class unless it was executed.
+  bool rests_on_values(size_t number) const { return classes_[number].by_values; }
   const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
 
   void finish() {
@@ -96,6 +119,7 @@ class Folder {
     std::string first_cta;
     uint64_t ctas = 0;
     uint32_t handed = 0;
+    bool by_values = false;
   };
 
   /// Keeps what may conflict between CTAs. Reads of buffers that nobody has written so far are most of it in
@@ -117,17 +141,29 @@ class Folder {
   }
 
   /// One run where it stands for all schedules, else a search over them.
-  Report decided(const Trace& trace, uint32_t handed) {
+  Report decided(Trace& trace, const sim::RunOptions& run, TraceClass& alike) {
     Decision decision = decide(trace, options_);
+    if (stores_race(decision.report) && name_values(trace, run)) {
+      Decision named = decide(trace, options_);
+      if (!stores_race(named.report)) {
+        by_values_.insert(alike);
+        alike = trace_class(trace);
+        decision = std::move(named);
+      }
+    }
     if (decision.witness && !outcome_.witness) {
       const Dim3& grid = outcome_.launch.grid;
       outcome_.witness = std::move(decision.witness);
       outcome_.witness_cta =
           trace.first_cta[0] +
           uint64_t{grid[0]} * (trace.first_cta[1] + uint64_t{grid[1]} * trace.first_cta[2]);
-      outcome_.witness_handed = handed;
+      outcome_.witness_handed = run.clusters_to_cancel;
     }
     return std::move(decision.report);
+  }
+
+  bool name_values(Trace& trace, const sim::RunOptions& run) const {
+    return sim::name_stored_values(program_, outcome_.launch, run, trace);
   }
 
   /// Where one class was decided by one run and another by a search, both are said.
@@ -155,6 +191,8 @@ class Folder {
 
   CheckOutcome& outcome_;
   const DecideOptions& options_;
+  const sim::Program& program_;
+  std::set<TraceClass> by_values_;  ///< of traces without the names of their values
   bool keep_reads_;
   bool lacks_reads_ = false;
   std::set<uint32_t> written_, unkept_;  ///< buffers
@@ -224,7 +262,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   options.search = limits.search;
   options.shorten_seconds = limits.shorten_seconds;
   options.interrupted = interrupted;
-  Folder folder(outcome, options, keep_reads);
+  Folder folder(outcome, options, **program, keep_reads);
   const uint64_t total = launch.cta_count();
   const uint64_t traces = sim::trace_count(**program, launch), ctas_each = total / traces;
   const uint64_t wanted_traces =
@@ -276,7 +314,8 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
           trace = std::move(plain->traces.front());
           tape = nullptr;
         }
-        const size_t number = folder.add(trace, handed, handed != handovers.counts.front());
+        const size_t number = folder.add(trace, run_options, handed != handovers.counts.front());
+        if (folder.rests_on_values(number)) tape = nullptr;
         if (follow) followed->add(trace, std::move(tape), number, folder.last_summary());
         follow = follow && followed->worthwhile();
       }

@@ -107,6 +107,7 @@ void store_global(Cta& cta, const Copy& copy, uint32_t buffer, uint64_t offset, 
   old.resize(bytes, cta.provenance());
   cta.global.read(buffer, offset, bytes, old, 0);
   reduce_run(copy.reduction, old, 0, run, from, bytes);
+  forget_order(cta, old);
   cta.write_global(buffer, offset, bytes, old, 0, place);
   if (!copy.reduction.depends_on_order()) return;
   std::string text = "float sums of bulk reductions depend on the order in which the copies land (BK7)";

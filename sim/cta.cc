@@ -9,6 +9,7 @@
 #include "model/must.h"
 #include "sim/copy.h"
 #include "sim/machine.h"
+#include "sim/origin.h"
 #include "sim/position_tracker.h"
 #include "sim/unknown_guard.h"
 
@@ -80,13 +81,14 @@ Cta::Cta(Machine& m, uint16_t number, Dim3 where)
       cluster(static_cast<uint16_t>(number / m.cluster_size())),
       window_tag(m.cluster_size() > 1 ? uint32_t{rank} << AddressMap::rank_shift : 0),
       recorder(m.recorder),
-      shared(m.program.shared_bytes, m.options.domain == Domain::provenance) {
+      shared(m.program.shared_bytes, provenance()) {
   const Program& p = program;
   const uint32_t threads = launch.threads();
   const uint32_t warp_count = (threads + warp_size - 1) / warp_size;
   groups.resize((warp_count + 3) / 4);
   for (uint32_t w = 0; w < warp_count; ++w) {
-    auto warp = std::make_unique<Warp>(static_cast<uint16_t>(w), p.register_count, provenance());
+    auto warp = std::make_unique<Warp>(static_cast<uint16_t>(w), p.register_count, provenance(),
+                                       names_values() ? &machine.names : nullptr);
     const uint32_t lanes = std::min(warp_size, threads - w * warp_size);
     warp->started = lanes == warp_size ? all_lanes : (LaneMask{1} << lanes) - 1;
     warp->fragments.push_back({0, warp->started, false, {}});
@@ -134,6 +136,7 @@ bool Cta::run_warp(Warp& warp) {
   for (Fragment& f : warp.fragments) f.blocked = false;
   bool moved = false;
   while (true) {
+    if (!warp.bodies.empty()) close_optional_bodies(warp);
     // Lanes with equal counters run together; the lowest counter runs first.
     Fragment* next = nullptr;
     for (size_t i = 0; i < warp.fragments.size(); ++i) {
@@ -144,6 +147,9 @@ bool Cta::run_warp(Warp& warp) {
         f.blocked = false;
         warp.fragments.erase(warp.fragments.begin() + static_cast<ptrdiff_t>(j));
       }
+      // At the end of what its lanes might have jumped over, it waits for the rest of them.
+      const OpenBody* open = warp.bodies.empty() ? nullptr : open_body(warp, f.lanes);
+      if (open != nullptr && open->body->end == f.pc) continue;
       if (!f.blocked && (next == nullptr || f.pc < next->pc)) next = &f;
     }
     if (next == nullptr) return moved;
@@ -167,14 +173,15 @@ bool Cta::run_warp(Warp& warp) {
     if (d.guard != Decoded::none) {
       if (machine.positions != nullptr) machine.positions->guard(*this, warp, d.guard, active);
       const LaneMask unknown_lanes = active & ~warp.regs.known(d.guard);
-      if (unknown_lanes != 0 && pass_unknown_guard(warp, *next, unknown_lanes)) {
+      if (unknown_lanes != 0 && (pass_unknown_guard(warp, *next, unknown_lanes) ||
+                                 enter_optional_body(warp, *next, unknown_lanes))) {
         moved = true;
         continue;
       }
       if (unknown_lanes != 0) {
         unknown(d,
-                fmt::format("the guard of '{}' depends on a value that this launch does not give",
-                            d.text->mnemonic),
+                fmt::format("the guard of '{}' depends on a value that this launch does not give{}",
+                            d.text->mnemonic, origin_of_unknown(*this, warp, d.guard, unknown_lanes)),
                 "give the buffer it was loaded from `control_data = true` and its values, or run with "
                 "--domain bits");
         halt();
@@ -244,11 +251,17 @@ bool Cta::pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes) {
         std::any_of(d.dst.begin(), d.dst.end(), in_flight))
       return false;
   }
+  std::vector<uint32_t> written;
   for (const uint32_t i : ways.between) {
     const Decoded& d = program.code[i];
     if (d.uses_fragments) note_touched(warp, d);
     for (uint32_t r : d.dst)
-      if (r != Decoded::none) warp.regs.forget(r, lanes);
+      if (r != Decoded::none) written.push_back(r);
+  }
+  if (names_values()) {
+    name_results(warp, fragment.pc, ways, written, lanes);
+  } else {
+    for (const uint32_t r : written) warp.regs.forget(r, lanes);
   }
   if (fragment.lanes == lanes) {
     fragment.pc = ways.at;
@@ -257,6 +270,28 @@ bool Cta::pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes) {
   fragment.lanes &= ~lanes;
   warp.fragments.push_back({ways.at, lanes, false, {}});
   return true;
+}
+
+// A function of all registers that the ways read or write.
+void Cta::name_results(Warp& warp, uint32_t guarded, const Meeting& ways,
+                       const std::vector<uint32_t>& written, LaneMask lanes) {
+  const auto bytes_of = [&](uint32_t r) { return std::min(8u, (program.register_bits[r] + 7u) / 8u); };
+  std::vector<uint32_t> inputs = written;
+  for (const uint32_t i : ways.between) {
+    const Decoded& d = program.code[i];
+    inputs.insert(inputs.end(), d.src.begin(), d.src.end());
+    inputs.push_back(d.guard);
+  }
+  std::sort(inputs.begin(), inputs.end());
+  inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+  if (!inputs.empty() && inputs.back() == Decoded::none) inputs.pop_back();
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    Hash128 all = hash_number(49, guarded);
+    for (const uint32_t r : inputs) all = combine(all, warp.regs.expression(r, lane, bytes_of(r)));
+    for (const uint32_t r : written)
+      warp.regs.set_expression(r, lane, bytes_of(r), combine(all, hash_number(50, r)));
+  }
 }
 
 /// A register that a pending wgmma still writes (WG3). PTX of nvcc copies accumulators with mov between a
@@ -487,6 +522,15 @@ Fragment& Cta::fragment_at(Warp& warp, LaneMask lanes) {
 
 Step Cta::fault(const Warp& warp, LaneMask lanes, const Decoded& d, std::string rule, std::string message,
                 std::string help) {
+  if (const OpenBody* open = open_body(warp, lanes); open != nullptr) {
+    const Place& at = program.places[open->branch];
+    return unknown(d,
+                   fmt::format("{}, if the branch at {}:{} leads there; that depends on a value that this "
+                               "launch does not give",
+                               message, at.file.empty() ? at.ptx_file : at.file,
+                               at.file.empty() ? at.ptx_line : at.line),
+                   std::move(help));
+  }
   recorder.fault(any_strand(warp, lanes), d.index, std::move(rule), std::move(message), std::move(help));
   return Step::stop;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -20,6 +21,7 @@
 #include "sim/launch_run.h"
 #include "sim/matrix.h"
 #include "sim/memory.h"
+#include "sim/optional_body.h"
 #include "sim/program.h"
 #include "sim/recorder.h"
 #include "sim/register_file.h"
@@ -69,8 +71,8 @@ struct Peek {
 };
 
 struct Warp {
-  Warp(uint16_t number, size_t registers, bool with_cells)
-      : index(number), regs(registers, with_cells), in_flight(registers), touched(registers) {}
+  Warp(uint16_t number, size_t registers, bool with_cells, NameSource* names)
+      : index(number), regs(registers, with_cells, names), in_flight(registers), touched(registers) {}
 
   uint16_t index;
   RegisterFile regs;
@@ -83,6 +85,7 @@ struct Warp {
   TouchedRegisters touched;
   CopyGroups copy_groups;
   std::vector<Peek> peeks;
+  std::vector<OpenBody> bodies;     ///< at most one
   uint64_t cluster_arrivals = 0;    ///< at the cluster barrier: the last instance that it arrived in, from 1
   uint64_t cluster_waits = 0;       ///< the last instance that it saw complete
   bool cluster_released = false;    ///< the last arrival was not .relaxed (C3)
@@ -160,6 +163,18 @@ struct WarpGroup {
   uint32_t release_total = 0;                 ///< registers that they give back once all have
 };
 
+/// What is known of a named barrier at which warps met in a part of the program that they may jump over. The
+/// trace leaves such meetings out, so that it shows no order that is not there if they do.
+struct OptionalMeetings {
+  bool open = false;  ///< the open instance is one of them
+  Hash128 condition;
+  uint32_t branch = 0;
+  std::vector<uint64_t> instances;
+  uint64_t warps = 0;  ///< who met there
+  uint32_t count = 0;
+  uint32_t place = 0;
+};
+
 /// The machine state of one CTA and what instruction handlers may do with it. Handlers live in exec_*.cc, one
 /// family each.
 class Cta {
@@ -193,6 +208,7 @@ class Cta {
   std::vector<WarpGroup> groups;
   std::map<uint64_t, BarrierObject> barriers;  ///< by shared address; entries stay when invalidated
   NamedBarrier named[16];
+  std::array<OptionalMeetings, 16> optional_named;
   std::map<uint32_t, BulkQueue> bulk_queues;  ///< by warp * 32 + lane
   ByteRun scratch;                            ///< of the instruction that runs
   std::deque<Copy> copies;
@@ -213,11 +229,19 @@ class Cta {
   uint32_t shared_footprint(std::span<const ByteRange> ranges) {
     return recorder.footprint(Space::shared, index, ranges);
   }
-  bool provenance() const { return options.domain == Domain::provenance; }
-  bool with_data() const { return options.domain != Domain::control; }
+  /// Unknown values have expressions.
+  bool provenance() const { return options.domain == Domain::provenance || names_values(); }
+  /// What has no expression gets a name instead of ending the run.
+  bool names_values() const { return options.domain == Domain::names; }
+  bool with_data() const { return options.domain != Domain::control && !names_values(); }
 
   /// The strands of these lanes, forking those of which only a part takes part.
   std::vector<Strand> strands_of(Warp& warp, LaneMask lanes, uint32_t place);
+  /// The part of the program that these lanes are in and might have jumped over; null: in none.
+  static const OpenBody* open_body(const Warp& warp, LaneMask lanes);
+  /// At the end: barriers that were left out of the trace were of the same warps as all others of their
+  /// number.
+  void check_optional_meetings();
   /// One strand for all of these lanes: warp-level synchronisation that orders memory (M9, M15).
   AgentId join_strands(Warp& warp, LaneMask lanes, uint32_t place);
   /// Execution order only (shfl, elect, vote: M15).
@@ -270,12 +294,27 @@ class Cta {
   /// Lanes of a fragment for which the guard of its instruction is not known go on where that makes no
   /// difference. False: it does make one.
   bool pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes);
+  /// Lanes go into what their branch may jump over. False: that is no answer for them.
+  bool enter_optional_body(Warp& warp, Fragment& fragment, LaneMask lanes);
+  static size_t strands_in(const Warp& warp, LaneMask lanes);
+  /// Lanes that have come to the end of one forget what they computed.
+  static void close_optional_bodies(Warp& warp);
+  /// Names of what the ways leave in these registers.
+  void name_results(Warp& warp, uint32_t guarded, const Meeting& ways, const std::vector<uint32_t>& written,
+                    LaneMask lanes);
   static void note_touched(Warp& warp, const Decoded& d);
 
   std::unordered_map<uint32_t, std::optional<Meeting>> meetings_;  ///< by instruction, as far as asked for
+  std::unordered_map<uint32_t, std::optional<OptionalBody>> bodies_;
   uint64_t last_barrier_address_ = 0;  // lanes and loops name the same barrier again and again
   BarrierObject* last_barrier_ = nullptr;
 };
+
+/// After a reduction in memory, whose order against other reductions is not specified: equal expressions of
+/// two such words would not say that they are equal in every schedule.
+inline void forget_order(const Cta& cta, ByteRun& run) {
+  if (cta.names_values()) std::fill(run.cells.begin(), run.cells.end(), undefined_byte);
+}
 
 /// Names of places in static shared memory ("full[2]"), from the symbols of the kernel.
 void add_shared_names(const Program& program, const Launch& launch, Trace& trace);

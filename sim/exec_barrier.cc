@@ -22,6 +22,28 @@ bool all_wait(const Cta& cta, const WaitState& wait) {
   return true;
 }
 
+/// A warp comes to a barrier inside of what it might have jumped over, or to one where such a warp waits: all
+/// of them have to decide alike.
+bool decides_alike(OptionalMeetings& meetings, const NamedBarrier& barrier, const OpenBody* open) {
+  if (barrier.arrived() == 0) {
+    meetings.open = open != nullptr;
+    if (open != nullptr) {
+      meetings.condition = open->condition;
+      meetings.branch = open->branch;
+    }
+    return true;
+  }
+  return meetings.open == (open != nullptr) &&
+         (open == nullptr || (meetings.condition == open->condition && meetings.branch == open->branch));
+}
+
+/// The instance among those that the trace tells of.
+uint64_t instance_in_trace(const OptionalMeetings& meetings, uint64_t instance) {
+  return instance -
+         static_cast<uint64_t>(std::count_if(meetings.instances.begin(), meetings.instances.end(),
+                                             [&](uint64_t left_out) { return left_out < instance; }));
+}
+
 }  // namespace
 
 Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -47,17 +69,31 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   const uint32_t object = uint32_t{cta.index} * 16 + id;
   Fragment& f = cta.fragment_at(warp, lanes);
   NamedBarrier& barrier = cta.named[id];
+  const OpenBody* open = Cta::open_body(warp, lanes);
+  OptionalMeetings& meetings = cta.optional_named[id];
   if (f.wait.entered) {
     if (barrier.instance() < f.wait.target &&
-        !(barrier.releasable() && all_wait(cta, f.wait) && barrier.release()))
+        !(!meetings.open && barrier.releasable() && all_wait(cta, f.wait) && barrier.release()))
       return Step::blocked;
   } else {
-    const AgentId agent = cta.join_strands(warp, lanes, d.index);
-    Event& e = cta.recorder.add(EventKind::named_barrier_arrive, agent, d.index);
-    e.object = object;
-    e.count = count;
-    e.bytes = warp_size;
-    e.flags = static_cast<uint8_t>((waits ? Event::waits : 0) | (whole_cta ? Event::whole_cta : 0));
+    if (!decides_alike(meetings, barrier, open))
+      return cta.unknown(d,
+                         fmt::format("warps meet at named barrier {} of which some may jump over it, which "
+                                     "depends on a value that this launch does not give",
+                                     id));
+    if (open == nullptr) {
+      const AgentId agent = cta.join_strands(warp, lanes, d.index);
+      Event& e = cta.recorder.add(EventKind::named_barrier_arrive, agent, d.index);
+      e.object = object;
+      e.count = count;
+      e.bytes = warp_size;
+      e.flags = static_cast<uint8_t>((waits ? Event::waits : 0) | (whole_cta ? Event::whole_cta : 0));
+    } else {
+      meetings.warps |= uint64_t{1} << warp.index;
+      meetings.count = count;
+      meetings.place = d.index;
+      if (barrier.arrived() == 0) meetings.instances.push_back(barrier.instance() + 1);
+    }
     f.wait = {true, Blocked::On::named_barrier, object, count, barrier.instance() + 1};
     switch (barrier.contribute(count, warp_size, whole_cta)) {
       case NamedBarrier::Outcome::ok:
@@ -81,12 +117,33 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
     }
     if (waits && barrier.instance() < f.wait.target) return Step::blocked;
   }
-  if (waits) {
+  if (waits && open == nullptr) {
     Event& e = cta.recorder.add(EventKind::named_barrier_pass, cta.any_strand(warp, lanes), d.index);
     e.object = object;
-    e.generation = f.wait.target;
+    e.generation = instance_in_trace(meetings, f.wait.target);
   }
   return Step::next;
+}
+
+void Cta::check_optional_meetings() {
+  for (uint32_t id = 0; id < optional_named.size(); ++id) {
+    const OptionalMeetings& meetings = optional_named[id];
+    if (meetings.instances.empty()) continue;
+    const auto is_other = [&](const Event& e) {
+      return e.kind == EventKind::named_barrier_arrive && e.object == uint32_t{index} * 16 + id &&
+             ((meetings.warps >> recorder.trace().agents[e.agent.v].warp & 1) == 0 ||
+              e.count != meetings.count || !e.has(Event::waits));
+    };
+    const std::vector<Event>& events = recorder.trace().events;
+    if (std::any_of(events.begin(), events.end(), is_other) ||
+        static_cast<uint32_t>(std::popcount(meetings.warps)) * warp_size != meetings.count)
+      recorder.unknown(
+          meetings.place,
+          fmt::format("named barrier {} is used by other warps too than those that may jump over "
+                      "it, which depends on a value that this launch does not give",
+                      id),
+          "use another barrier number there");
+  }
 }
 
 Step exec_fence(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {

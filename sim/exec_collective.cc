@@ -148,14 +148,25 @@ Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
+/// The result is unknown, and the same in all lanes: an expression of what each of them gave.
+void set_of_all_lanes(const Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, unsigned bytes) {
+  if (!cta.names_values()) return warp.regs.forget(d.dst[0], lanes);
+  Hash128 h = combine(d.key_name, hash_number(47, uint64_t{lanes} << 8 | (d.negated & 1)));
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    h = combine(h, warp.regs.expression(d.src[0], static_cast<unsigned>(std::countr_zero(rest)), bytes));
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    warp.regs.set_expression(d.dst[0], static_cast<unsigned>(std::countr_zero(rest)),
+                             (d.dst_bits[0] + 7u) / 8u, h);
+}
+
 /// One value of all lanes (redux.sync).
 Step reduce_lanes(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   if (d.dst[0] == Decoded::none) return Step::next;
   if (d.opaque || (warp.regs.known(d.src[0]) & lanes) != lanes) {
-    if (cta.provenance())
+    if (cta.provenance() && !cta.names_values())
       return cta.unknown(d, "a reduction over values that are expressions: it combines all lanes at once");
-    warp.regs.forget(d.dst[0], lanes);
+    set_of_all_lanes(cta, warp, d, lanes, 4);
     return Step::next;
   }
   const auto first = static_cast<unsigned>(std::countr_zero(lanes));
@@ -194,9 +205,9 @@ Step vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   if (d.dst[0] == Decoded::none) return Step::next;
   if ((warp.regs.known(d.src[0]) & lanes) != lanes) {
-    if (cta.provenance())
+    if (cta.provenance() && !cta.names_values())
       return cta.unknown(d, "a vote over values that are expressions: it decides with all lanes at once");
-    warp.regs.forget(d.dst[0], lanes);
+    set_of_all_lanes(cta, warp, d, lanes, 1);
     return Step::next;
   }
   LaneMask truth = 0;

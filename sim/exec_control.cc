@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "sim/handlers.h"
+#include "sim/origin.h"
 
 namespace turnstile::sim {
 
@@ -23,7 +24,9 @@ Step exec_exit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 
 Step exec_branch_indexed(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if ((warp.regs.known(d.src[0]) & lanes) != lanes)
-    return cta.unknown(d, "the index of a branch depends on a value that this launch does not give",
+    return cta.unknown(d,
+                       "the index of a branch depends on a value that this launch does not give" +
+                           origin_of_unknown(cta, warp, d.src[0], lanes),
                        "give the buffer it was loaded from `control_data = true` and its values");
   const std::vector<uint32_t>& targets = d.text->branch_targets;
   std::vector<Fragment> parts;

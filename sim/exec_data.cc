@@ -32,18 +32,42 @@ uint64_t widened(const Decoded& d, uint64_t value) {
 
 /// Expression of a result: the operation applied to its operands' expressions. Commutative operations sort
 /// their first two, so that a+b and b+a are one expression (bit for bit the same value).
-Hash128 expression_of(const Warp& warp, const Decoded& d, std::string_view operation, unsigned lane) {
+Hash128 expression_of(const Decoded& d, std::array<Hash128, 6> operands) {
+  if (d.pure.commutative && (operands[1].lo < operands[0].lo ||
+                             (operands[1].lo == operands[0].lo && operands[1].hi < operands[0].hi)))
+    std::swap(operands[0], operands[1]);
+  Hash128 h = d.key_name;
+  for (size_t i = 0; i < d.pure.inputs; ++i) h = combine(h, operands[i]);
+  return h;
+}
+
+Hash128 expression_of(const Warp& warp, const Decoded& d, unsigned lane) {
   std::array<Hash128, 6> operands;
   for (size_t i = 0; i < d.pure.inputs; ++i) {
     operands[i] = warp.regs.expression(d.src[i], lane, (d.pure.input_bits[i] + 7u) / 8u);
     if ((d.negated >> i) & 1) operands[i] = combine(hash_number(36, 0), operands[i]);
   }
-  if (d.pure.commutative && (operands[1].lo < operands[0].lo ||
-                             (operands[1].lo == operands[0].lo && operands[1].hi < operands[0].hi)))
-    std::swap(operands[0], operands[1]);
-  Hash128 h = hash_text(operation);
-  for (size_t i = 0; i < d.pure.inputs; ++i) h = combine(h, operands[i]);
-  return h;
+  return expression_of(d, operands);
+}
+
+/// Operations on two numbers side by side, each by itself: add.f32x2, min.u16x2.
+bool works_by_halves(const Decoded& d) {
+  return d.key.ends_with("x2") && !d.key.starts_with("cvt") && d.dst.size() == 1 && d.negated == 0 &&
+         d.pure.result_bits >= 32 &&
+         std::all_of(d.pure.input_bits.begin(), d.pure.input_bits.begin() + d.pure.inputs,
+                     [&](auto bits) { return bits == d.pure.result_bits; });
+}
+
+/// One half of such an operation (0: the low one).
+Hash128 expression_of_half(const Warp& warp, const Decoded& d, unsigned lane, unsigned half) {
+  const unsigned bytes = d.pure.result_bits / 16u;
+  std::array<Hash128, 6> operands;
+  for (size_t i = 0; i < d.pure.inputs; ++i) {
+    std::array<Hash128, 4> parts;
+    for (unsigned b = 0; b < bytes; ++b) parts[b] = warp.regs.byte(d.src[i], lane, half * bytes + b);
+    operands[i] = value_of({parts.data(), bytes});
+  }
+  return expression_of(d, operands);
 }
 
 }  // namespace
@@ -87,8 +111,22 @@ void run_lanes_general(Warp& warp, const Decoded& d, LaneMask lanes) {
 
 /// Results whose sources are not all known, as expressions.
 void set_expressions(Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (works_by_halves(d)) {
+    const unsigned bytes = d.pure.result_bits / 16u;
+    for_each_lane(lanes, [&](unsigned lane) {
+      const Hash128 low = expression_of_half(warp, d, lane, 0), high = expression_of_half(warp, d, lane, 1);
+      if (d.dst[0] == Decoded::none) return;
+      warp.regs.set_expression(d.dst[0], lane, 2 * bytes, low);
+      Cells& cells = warp.regs.cells(d.dst[0], lane);
+      for (unsigned i = 0; i < bytes; ++i) {
+        cells[i] = byte_of(low, i);
+        cells[bytes + i] = byte_of(high, i);
+      }
+    });
+    return;
+  }
   for_each_lane(lanes, [&](unsigned lane) {
-    const Hash128 h = expression_of(warp, d, d.key, lane);
+    const Hash128 h = expression_of(warp, d, lane);
     if (d.dst[0] != Decoded::none)
       warp.regs.set_expression(d.dst[0], lane, (d.pure.result_bits + 7u) / 8u, h);
     if (d.dst.size() > 1 && d.dst[1] != Decoded::none)
@@ -128,7 +166,7 @@ Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   for (uint32_t r : d.dst) {
     if (r == Decoded::none) continue;
-    if (unknown != 0) warp.regs.forget(r, unknown);
+    if (unknown != 0 && !cta.provenance()) warp.regs.forget(r, unknown);
     warp.regs.set_known(r, known);
   }
   return Step::next;
@@ -143,9 +181,9 @@ Step exec_pack_pair(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned half = d.pure.result_bits / 16u;
   for_each_lane(unknown, [&](unsigned lane) {
     const Hash128 high =
-        combine(hash_text(d.key), warp.regs.expression(d.src[0], lane, (d.pure.input_bits[0] + 7u) / 8u));
+        combine(d.key_name, warp.regs.expression(d.src[0], lane, (d.pure.input_bits[0] + 7u) / 8u));
     const Hash128 low =
-        combine(hash_text(d.key), warp.regs.expression(d.src[1], lane, (d.pure.input_bits[1] + 7u) / 8u));
+        combine(d.key_name, warp.regs.expression(d.src[1], lane, (d.pure.input_bits[1] + 7u) / 8u));
     warp.regs.set_expression(d.dst[0], lane, 2 * half, low);
     Cells& cells = warp.regs.cells(d.dst[0], lane);
     for (unsigned i = 0; i < half; ++i) {
@@ -208,13 +246,15 @@ Step exec_pack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
     uint64_t* to = warp.regs.lanes(d.dst[0]);
     for_each_lane(known, [&](unsigned lane) { to[lane] = packed[lane]; });
   }
-  for_each_lane(warp.regs.has_cells() ? lanes & ~known : 0, [&](unsigned lane) {
-    Cells cells{};
+  std::vector<Cells> packed_cells(warp.regs.has_cells() && known != lanes ? warp_size : 0);
+  for_each_lane(packed_cells.empty() ? 0 : lanes & ~known, [&](unsigned lane) {
     for (size_t i = 0; i < d.src.size(); ++i)
-      for (unsigned b = 0; b < bytes; ++b) cells[i * bytes + b] = warp.regs.byte(d.src[i], lane, b);
-    warp.regs.cells(d.dst[0], lane) = cells;
+      for (unsigned b = 0; b < bytes; ++b)
+        packed_cells[lane][i * bytes + b] = warp.regs.byte(d.src[i], lane, b);
   });
   warp.regs.forget(d.dst[0], lanes & ~known);
+  for_each_lane(packed_cells.empty() ? 0 : lanes & ~known,
+                [&](unsigned lane) { warp.regs.cells(d.dst[0], lane) = packed_cells[lane]; });
   warp.regs.set_known(d.dst[0], known);
   return Step::next;
 }
@@ -270,7 +310,7 @@ Step exec_select(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     if (!warp.regs.known(d.src[2], lane)) {
       const Hash128 h =
           cta.provenance()
-              ? combine(combine(hash_text(d.key), warp.regs.expression(d.src[0], lane, bytes)),
+              ? combine(combine(d.key_name, warp.regs.expression(d.src[0], lane, bytes)),
                         combine(warp.regs.expression(d.src[1], lane, bytes),
                                 combine(hash_number(38, d.negated), warp.regs.expression(d.src[2], lane, 1))))
               : Hash128{};

@@ -222,7 +222,7 @@ void multiply_expressions(Warp& warp, const Decoded& d) {
   std::array<std::array<Hash128, 4>, warp_size> results;
   for (unsigned lane = 0; lane < warp_size; ++lane)
     for (unsigned j = 0; j < 4; ++j) {
-      Hash128 h = combine(hash_text(d.key), warp.regs.expression(d.src[a_count + b_count + j], lane, 4));
+      Hash128 h = combine(d.key_name, warp.regs.expression(d.src[a_count + b_count + j], lane, 4));
       const unsigned column = lane % 4 * 2 + j % 2;
       for (uint32_t i = j / 2; i < a_count; i += 2)
         for (unsigned t = 0; t < 4; ++t) h = combine(h, warp.regs.expression(d.src[i], lane / 4 * 4 + t, 4));
@@ -252,10 +252,13 @@ Step exec_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   if (cta.provenance()) {
     const bool scaled = (d.variant & 8) != 0;
-    if (d.shape[2] != 4 || d.bytes != 4 || scaled)
+    const bool has_expression = d.shape[2] == 4 && d.bytes == 4 && !scaled;
+    if (!has_expression && !cta.names_values())
       return cta.unknown(d, fmt::format("'{}' has no expression of its results yet", d.text->mnemonic));
-    multiply_expressions(warp, d);
-    return Step::next;
+    if (has_expression) {
+      multiply_expressions(warp, d);
+      return Step::next;
+    }
   }
   for (uint32_t r : d.dst)
     if (r != Decoded::none) warp.regs.forget(r, lanes);

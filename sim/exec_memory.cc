@@ -46,6 +46,16 @@ void load_element(Cta& cta, Warp& warp, const Decoded& d, unsigned v, unsigned l
                : run.known[at] ? hash_constant_byte(run.value[at])
                                : run.cells[at];
   }
+  if (!d.is_signed || d.dst_bits[v] <= 8u * d.bytes) return;
+  const Hash128 sign = combine(hash_number(48, d.bytes), value_of({cells.data(), d.bytes}));
+  for (unsigned i = d.bytes; i < cells.size() && 8 * i < d.dst_bits[v]; ++i) cells[i] = byte_of(sign, i);
+}
+
+/// Two strong loads of one word may read different values in another schedule: no name says that they are
+/// equal.
+void name_each(Warp& warp, const Decoded& d, LaneMask lanes) {
+  for (uint32_t reg : d.dst)
+    if (reg != Decoded::none) warp.regs.forget(reg, lanes & ~warp.regs.known(reg));
 }
 
 /// Whether no lane stores anything known: results of matrix operations in a run without data.
@@ -73,6 +83,7 @@ Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     for (unsigned v = 0; v < d.vector; ++v) load_element(cta, warp, d, v, lane, everywhere, run);
   }
   if (d.order != 0) forget_contended(cta, warp, d, lanes, targets);
+  if (d.order != 0 && cta.names_values()) name_each(warp, d, lanes);
   return Step::next;
 }
 
@@ -89,9 +100,19 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   record_access(cta, warp, d, targets, lanes,
                 d.order != 0 ? uint8_t{Event::write | Event::atomic} : uint8_t{Event::write});
+  if (Cta::open_body(warp, lanes) != nullptr) {  // perhaps nothing was stored
+    if (cta.machine.flags.any())
+      return cta.unknown(d,
+                         "whether this store is executed depends on a value that this launch does not give, "
+                         "and other threads may wait for what it writes");
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+      forget_target(cta, warp, targets.at[static_cast<size_t>(std::countr_zero(rest))],
+                    static_cast<unsigned>(std::countr_zero(rest)), uint64_t{d.bytes} * d.vector);
+    return Step::next;
+  }
   if (d.order != 0 || cta.machine.flags.any()) note_flag_stores(cta, warp, d, lanes, targets);
   const uint64_t total = uint64_t{d.bytes} * d.vector;
-  if (!cta.with_data() && nothing_known(warp, d, lanes)) {
+  if (!cta.with_data() && !cta.provenance() && nothing_known(warp, d, lanes)) {
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
       forget_target(cta, warp, targets.at[static_cast<size_t>(std::countr_zero(rest))],
                     static_cast<unsigned>(std::countr_zero(rest)), total);

@@ -64,6 +64,7 @@ void land(Cta& cta, RemoteWrite& w) {
     old.resize(w.bytes, cta.provenance());
     w.target->shared.read(w.offset, w.bytes, old);
     reduce_run(w.reduction, old, 0, w.data, 0, w.bytes);
+    forget_order(cta, old);
     w.data = std::move(old);
   }
   w.target->shared.write(w.offset, 0, w.bytes, w.data);

@@ -211,7 +211,7 @@ Step exec_tensor_access(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   if (const std::string why = tensor_area_problem(cta, areas); !why.empty())
     return cta.fault(warp, lanes, d, "TC3", why,
                      "allocate the columns first, and stay inside the allocation");
-  if (!stores && cta.provenance())
+  if (!stores && cta.provenance() && !cta.names_values())
     return cta.unknown(
         d, "what tcgen05.ld brings is not followed: expressions of tensor memory have no model yet");
   TensorState::WarpQueue& q = warp_queue(cta, warp, stores);
@@ -236,11 +236,12 @@ Step exec_tensor_access(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
 // variant 1: of the stores. What this warp issued is over (TC17, TC18, TC23).
 Step exec_tensor_wait(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_one_warp(cta, warp, d, lanes, "TC12", 0)) return *step;
-  const TensorState::WarpQueue& q = warp_queue(cta, warp, d.variant == 1);
+  TensorState::WarpQueue& q = warp_queue(cta, warp, d.variant == 1);
   if (cta.in_flight(q.queue, q.issued)) {
     cta.fragment_at(warp, lanes).wait = {false, Blocked::On::group, q.queue, 0, q.issued};
     return Step::blocked;
   }
+  q.waited = q.issued;
   for (const Strand& s : cta.strands_of(warp, lanes, d.index)) {
     Event& e = cta.recorder.add(EventKind::group_wait, s.agent, d.index);
     e.object = q.queue;

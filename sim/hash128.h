@@ -65,6 +65,16 @@ constexpr Hash128 hash_constant_byte(uint8_t value) { return hash_number(1, valu
 /// A byte that nobody wrote. It counts as foreign, so that nothing is proved from it.
 inline constexpr Hash128 undefined_byte{1, 0x756e64656669ULL};
 
+/// Names for values that no expression describes: of the result of one step, in one lane. Whoever copies the
+/// value has the same name; each call gives another one.
+class NameSource {
+ public:
+  Hash128 next() { return combine(hash_number(45, 0), hash_number(46, ++count_)); }
+
+ private:
+  uint64_t count_ = 0;
+};
+
 /// Byte `index` of a value of several bytes.
 constexpr Hash128 byte_of(Hash128 value, unsigned index) { return combine(value, hash_number(2, index)); }
 

@@ -9,6 +9,7 @@
 
 #include "sim/exec_tensormap.h"
 #include "sim/machine.h"
+#include "sim/origin.h"
 #include "sim/position_tracker.h"
 
 namespace turnstile::sim {
@@ -122,8 +123,8 @@ Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes,
   const uint32_t base = d.src[0];
   if ((warp.regs.known(base) & lanes) != lanes)
     return cta.unknown(d,
-                       fmt::format("the address of '{}' depends on a value that this launch does not give",
-                                   d.text->mnemonic),
+                       fmt::format("the address of '{}' depends on a value that this launch does not give{}",
+                                   d.text->mnemonic, origin_of_unknown(cta, warp, base, lanes)),
                        "give the buffer it was loaded from `control_data = true` and its values");
   const uint64_t total = uint64_t{d.bytes} * d.vector;
   std::array<uint64_t, warp_size> address;
@@ -178,6 +179,7 @@ uint64_t fingerprint(const Cta& cta, const Warp& warp, const Decoded& d, const L
     if (i > 0 && !again && by_offset[i - 1].first + total > offset) return 0;
     for (unsigned v = 0; v < d.vector; ++v) {
       const Hash128 here = value(lane, v);
+      if (cta.names_values() && here.foreign()) return 0;  // nothing says what it is
       if (again && !(here == value(by_offset[i - 1].second, v))) return 0;
       if (!again) sum += combine(hash_number(42, offset + uint64_t{v} * d.bytes), here).hi;
     }
@@ -209,9 +211,10 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
           ranges.push_back({t.offset, t.offset + total, 0, 1});
       }
       normalise(ranges);
-      const bool of_this_cluster =
+      const bool is_of_this_cluster =
           cta.machine.positions != nullptr && cta.machine.positions->stores_position();
-      const uint64_t stored = (flags & (Event::write | Event::atomic)) == Event::write && !of_this_cluster
+      const bool is_sure = !is_of_this_cluster && Cta::open_body(warp, together) == nullptr;
+      const uint64_t stored = is_sure && (flags & (Event::write | Event::atomic)) == Event::write
                                   ? fingerprint(cta, warp, d, targets, together)
                                   : 0;
       if ((flags & Event::write) != 0 && first.where == Target::Where::global &&

@@ -14,6 +14,7 @@
 #include "sim/handlers.h"
 #include "sim/machine.h"
 #include "sim/run_rows.h"
+#include "sim/stored_values.h"
 
 namespace turnstile::sim {
 
@@ -121,6 +122,21 @@ bool takes_clusters(const Program& program) {
 
 Dim3 cluster_shape(const Program& program) { return program.cluster; }
 
+namespace {
+
+/// The same with names for values, from what memory holds before the launch.
+std::optional<Trace> run_named(const Program& program, const Launch& launch, RunOptions options,
+                               std::span<const uint32_t> ctas) {
+  if (!may_name_values(program, launch, ctas.size())) return std::nullopt;
+  options.domain = Domain::names;
+  options.follow_position = false;
+  Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, options.domain, {});
+  if (!global) return std::nullopt;
+  return Machine(program, launch, *global, options, ctas).run();
+}
+
+}  // namespace
+
 Result<RunResult> run_ctas(const Program& program, const Launch& launch, const RunOptions& options,
                            GlobalMemory& global, SumLog* log) {
   const Result<std::vector<uint32_t>> ctas = chosen_ctas(program, launch, options);
@@ -136,6 +152,12 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
     for (auto& cta : machine.ctas) cta->sum_log = log;
     result.traces[i] = machine.run();
     result.tapes[i] = machine.tape();
+    if (machine.wants_names && options.domain == Domain::control) {
+      if (std::optional<Trace> named = run_named(program, launch, options, machines[i])) {
+        result.traces[i] = std::move(*named);
+        result.tapes[i] = nullptr;  // names are of this cluster alone
+      }
+    }
     for (auto& cta : machine.ctas) {
       steps[i] += cta->steps;
       for (std::string& text : cta->not_predicted) not_predicted[i].push_back(std::move(text));

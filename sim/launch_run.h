@@ -22,6 +22,9 @@ enum class Domain : uint8_t {
                ///< verdict about schedules
   bits,        ///< exact bits
   provenance,  ///< the 128-bit hash of the expression that made it (design.md section 5)
+  names,  ///< as control, the same trace; besides, every unknown value has a name, so that stores of equal
+          ///< values are known as such: the hash of its expression, or of the step that brought it where
+          ///< it has none (docs/theory.md, equal values)
 };
 
 struct RunOptions {

@@ -67,6 +67,7 @@ Trace Machine::run() {
   while (!stopped_ && land_one()) {
   }
   for (auto& cta : ctas) cta->check_register_turns();
+  for (auto& cta : ctas) cta->check_optional_meetings();
   if (positions != nullptr) tape_ = positions->finish(*this);
   recorder.trace().cut_short = stopped_;
   flags.finish(recorder);
@@ -78,6 +79,18 @@ Trace Machine::run() {
 void Machine::note_blocked() {
   for (auto& cta : ctas) cta->note_blocked();
   Trace& trace = recorder.trace();
+  for (const auto& cta : ctas)
+    for (const auto& warp : cta->warps)
+      if (!warp->bodies.empty()) {
+        recorder.unknown(
+            warp->bodies.front().branch,
+            "it depends on a value that this launch does not give whether warps go where they wait "
+            "for something that does not come",
+            "give the values that the branch depends on");
+        for (const Blocked& b : trace.blocked) trace.live_pollers.push_back(b.agent);
+        trace.blocked.clear();
+        return;
+      }
   if (covers_launch() || !program.waits_globally) return;
   const bool outside = std::any_of(trace.blocked.begin(), trace.blocked.end(),
                                    [](const Blocked& b) { return b.on == Blocked::On::signal; });

@@ -39,6 +39,8 @@ class Machine {
   const RunOptions& options;
   Recorder recorder;
   FlagWords flags;
+  NameSource names;
+  bool wants_names = false;  ///< with Domain::names it could have gone on
   std::vector<std::unique_ptr<Cta>> ctas;
   uint32_t cancelled = 0;  ///< clusters that try_cancel took so far
   std::map<std::pair<uint32_t, uint64_t>, DescriptorBytes>

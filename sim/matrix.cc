@@ -249,7 +249,7 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
   const std::vector<Hash128> b = gather_expressions(cta, decode_descriptor(op.b), n, k, bytes);
   const Hash128 zero = positive_zero(bytes);
   const bool ordered = bytes != 2;  // T6 is known of 16-bit types
-  const Hash128 node = combine(hash_text(d.key), hash_number(30, d.negated));
+  const Hash128 node = combine(d.key_name, hash_number(30, d.negated));
 
   std::vector<Hash128> c(size_t{64} * n);
   for (uint32_t w = 0; w < 4; ++w)
@@ -325,11 +325,13 @@ void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
         compute_bits(cta, first_warp, op);
       break;
     case Domain::provenance:
+    case Domain::names:
       if (!has_expressions(d)) {
-        cta.recorder.unknown(
-            d.index,
-            fmt::format("'{}' with these operands has no expression of its results yet", d.text->mnemonic),
-            {});
+        if (!cta.names_values())
+          cta.recorder.unknown(
+              d.index,
+              fmt::format("'{}' with these operands has no expression of its results yet", d.text->mnemonic),
+              {});
         forget_results(cta, first_warp, d);
         break;
       }

@@ -41,6 +41,7 @@ void WindowMemory::set_mark(uint64_t address, size_t bytes, uint32_t mark) {
 }
 
 void WindowMemory::forget(uint64_t address, size_t bytes) {
+  if (!cells_.empty()) std::fill_n(cells_.begin() + static_cast<ptrdiff_t>(address), bytes, undefined_byte);
   if (!marks_.empty()) set_mark(address, bytes, 0);
   const uint64_t end = address + bytes;
   for (uint64_t block = address / block_bytes; block * block_bytes < end; ++block) {
@@ -70,10 +71,10 @@ Result<GlobalMemory> GlobalMemory::create(const Launch& launch,
     out.pitch = std::max<uint64_t>(b.row_pitch, 1);
     out.columns = b.columns();
     out.shape = b.shape;
-    if (b.batch_axis) out.batch_axis = static_cast<int>(*b.batch_axis);
+    if (b.batch_axis && domain == Domain::provenance) out.batch_axis = static_cast<int>(*b.batch_axis);
     const bool contents = domain == Domain::bits || b.control_data;
     out.opaque = domain == Domain::control && !b.control_data;
-    out.leaves = domain == Domain::provenance && !b.control_data;
+    out.leaves = (domain == Domain::provenance || domain == Domain::names) && !b.control_data;
     if (contents) {
       auto initial = initial_contents(b);
       if (!initial) return tl::unexpected<Error>(initial.error());
@@ -101,6 +102,7 @@ Result<GlobalMemory> GlobalMemory::create(const Launch& launch,
 
 Hash128 GlobalMemory::leaf(uint32_t buffer, uint64_t offset) const {
   const Buffer& b = buffers_[buffer];
+  if (domain_ == Domain::names) return combine(hash_number(51, buffer), hash_number(52, offset));
   const uint64_t element = offset / b.element_bytes;
   uint64_t rest = element / b.pitch;
   const uint64_t column = element % b.pitch;
@@ -140,7 +142,7 @@ void GlobalMemory::read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun&
       std::memset(&out.known[at], 1, bytes);
     else
       std::memcpy(&out.known[at], &b.known[offset], bytes);
-    if (domain_ == Domain::provenance)  // such a buffer keeps values only
+    if (domain_ == Domain::provenance || domain_ == Domain::names)  // such a buffer keeps values only
       for (size_t i = 0; i < bytes; ++i)
         if (out.known[at + i] == 0) out.cells[at + i] = undefined_byte;
     return;
@@ -178,6 +180,12 @@ void GlobalMemory::write(uint32_t buffer, uint64_t offset, size_t bytes, const B
 void GlobalMemory::forget(uint32_t buffer, uint64_t offset, size_t bytes) {
   Buffer& b = buffers_[buffer];
   if (b.opaque) return;
+  for (uint64_t where = offset; b.leaves && where < offset + bytes; ++where) {
+    Page& page = b.pages[where / page_bytes];
+    page.cells[where % page_bytes] = undefined_byte;
+    page.written[where % page_bytes] = true;
+  }
+  if (b.leaves) return;
   if (b.known.empty()) b.known.assign(b.value.size(), 1);
   std::memset(&b.known[offset], 0, bytes);
 }

@@ -92,7 +92,7 @@ class GlobalMemory {
   bool opaque(uint32_t buffer) const { return buffers_[buffer].opaque; }
   void read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun& out, size_t at) const;
   void write(uint32_t buffer, uint64_t offset, size_t bytes, const ByteRun& in, size_t from);
-  /// Makes the bytes unknown; not in the provenance domain.
+  /// Makes the bytes unknown, without an expression.
   void forget(uint32_t buffer, uint64_t offset, size_t bytes);
   std::vector<std::vector<std::byte>> take_contents(size_t launch_buffers);
 

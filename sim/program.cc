@@ -411,6 +411,7 @@ class Builder {
     d.text = &i;
     d.index = index;
     d.key = i.mnemonic;
+    d.key_name = hash_text(d.key);
     if (i.guard) {
       d.guard = i.guard->predicate.v;
       d.guard_negated = i.guard->negated;

@@ -86,6 +86,7 @@ struct Decoded {
   bool is_rename = false;       ///< of these: a mov
   uint32_t shape[3] = {0, 0, 0};  ///< wgmma M, N, K
   std::string_view key;           ///< mnemonic family for provenance
+  Hash128 key_name;               ///< of that
 };
 
 /// Layout of the shared window, generic windows and parameters of one launch.

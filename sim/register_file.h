@@ -20,16 +20,24 @@ constexpr uint64_t width_mask(unsigned bits) { return bits >= 64 ? ~uint64_t{0} 
 /// Expression hashes of the bytes of one register in one lane.
 using Cells = std::array<Hash128, 8>;
 
+constexpr Cells undefined_cells() {
+  Cells c{};
+  c.fill(undefined_byte);
+  return c;
+}
+
 /// The registers of one warp, lane by lane. A value is known (its bits are exact) or unknown; in the
 /// provenance domain an unknown value has cells. Reading a register that was never written gives an unknown
 /// value.
 class RegisterFile {
  public:
-  RegisterFile(size_t registers, bool with_cells)
+  /// `names`: of values that no expression describes; null: such values are undefined_byte.
+  RegisterFile(size_t registers, bool with_cells, NameSource* names = nullptr)
       : bits_(registers * warp_size),
         known_(registers),
         uniform_(registers),
-        cells_(with_cells ? registers * warp_size : 0, undefined_cells()) {}
+        cells_(with_cells ? registers : 0),
+        names_(names) {}
 
   const uint64_t* lanes(uint32_t reg) const { return &bits_[size_t{reg} * warp_size]; }
   uint64_t* lanes(uint32_t reg) {
@@ -71,14 +79,31 @@ class RegisterFile {
     return true;
   }
   void set_known(uint32_t reg, LaneMask mask) { known_[reg] |= mask; }
+  /// The register becomes unknown in these lanes. If it is an expression, that is set afterwards.
   void forget(uint32_t reg, LaneMask mask) {
     known_[reg] &= ~mask;
     uniform_[reg] = 0;
+    if (!has_cells()) return;
+    for (LaneMask rest = mask; rest != 0; rest &= rest - 1) {
+      Cells& c = cells(reg, static_cast<unsigned>(std::countr_zero(rest)));
+      if (names_ == nullptr) {
+        c.fill(undefined_byte);
+        continue;
+      }
+      const Hash128 name = names_->next();
+      for (unsigned i = 0; i < c.size(); ++i) c[i] = byte_of(name, i);
+    }
   }
 
   bool has_cells() const { return !cells_.empty(); }
-  Cells& cells(uint32_t reg, unsigned lane) { return cells_[size_t{reg} * warp_size + lane]; }
-  const Cells& cells(uint32_t reg, unsigned lane) const { return cells_[size_t{reg} * warp_size + lane]; }
+  Cells& cells(uint32_t reg, unsigned lane) {
+    if (cells_[reg].empty()) cells_[reg].assign(warp_size, undefined_cells());
+    return cells_[reg][lane];
+  }
+  const Cells& cells(uint32_t reg, unsigned lane) const {
+    static constexpr Cells undefined = undefined_cells();
+    return cells_[reg].empty() ? undefined : cells_[reg][lane];
+  }
 
   /// Expression of one byte, whether its value is known or not.
   Hash128 byte(uint32_t reg, unsigned lane, unsigned index) const {
@@ -93,7 +118,8 @@ class RegisterFile {
   }
   /// The register becomes unknown in this lane and is the given expression.
   void set_expression(uint32_t reg, unsigned lane, unsigned bytes, Hash128 h) {
-    forget(reg, LaneMask{1} << lane);
+    known_[reg] &= ~(LaneMask{1} << lane);
+    uniform_[reg] = 0;
     Cells& c = cells(reg, lane);
     for (unsigned i = 0; i < c.size(); ++i) c[i] = i < bytes ? byte_of(h, i) : hash_constant_byte(0);
   }
@@ -112,16 +138,11 @@ class RegisterFile {
   }
 
  private:
-  static Cells undefined_cells() {
-    Cells c;
-    c.fill(undefined_byte);
-    return c;
-  }
-
   std::vector<uint64_t> bits_;
   std::vector<LaneMask> known_;
   std::vector<uint8_t> uniform_;
-  std::vector<Cells> cells_;
+  std::vector<std::vector<Cells>> cells_;  ///< by register, of those that were unknown at some time
+  NameSource* names_ = nullptr;
 };
 
 }  // namespace turnstile::sim

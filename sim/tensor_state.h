@@ -16,6 +16,7 @@ struct TensorState {
   struct WarpQueue {
     uint32_t queue = none;  ///< number in the trace
     uint64_t issued = 0;
+    uint64_t waited = 0;
   };
 
   TensorMemory memory;
