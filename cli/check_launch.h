@@ -34,8 +34,8 @@ struct CheckOutcome {
   std::string witness_file;        ///< where it was kept; the caller's to fill in
   uint64_t ctas_run = 0;           ///< executed, or followed
   uint64_t ctas_followed = 0;      ///< of these: not executed, but shown to do what others did, at other
-                               ///< addresses in global memory (sim/position_tape.h)
-  uint64_t classes = 0;  ///< CTAs of one class did the same, up to where their global memory lies
+                                   ///< addresses in global memory (sim/position_tape.h)
+  uint64_t classes = 0;            ///< CTAs of one class did the same, up to where their global memory lies
   uint32_t warps = 0;
   double execute_seconds = 0;
   double check_seconds = 0;
