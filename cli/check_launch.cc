@@ -283,7 +283,8 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       sim::RunOptions run_options;
       run_options.domain = sim::Domain::control;
       run_options.clusters_to_cancel = handed;
-      run_options.every_cancel_count = true;  // what was not run is said once, below
+      // What was not run is said once, below; where clusters run together, by the trace itself.
+      run_options.every_cancel_count = handovers.all || traces > 1;
       run_options.follow_position = follow;
       start = Clock::now();
       const uint64_t first = next;

@@ -128,3 +128,12 @@ TEST_CASE("a word that the first CTAs read and the last one writes is a race bet
   CHECK(outcome.ctas_run == 8);
   CHECK(outcome.ctas_followed == 6);
 }
+
+TEST_CASE(
+    "clusters that wait for each other may be handed over too: none was, which leaves the verdict open") {
+  const CheckOutcome outcome =
+      check_kernel("W2: ld.acquire.gpu.global.u32 %r20, [%rd0]; setp.ne.u32 %p5, %r20, 0; @%p5 bra W2;\n" +
+                       persistent("xor.b32 %r12, %r12, 1; "),
+                   "grid = [2, 1, 1]", "control_data = true");
+  CHECK(outcome.report.verdict != Verdict::clean);
+}
