@@ -59,28 +59,27 @@ class Folder {
         keep_reads_(keep_reads),
         source_(source_for(outcome.launch)) {}
 
-  /// `run`: how the trace was made; `again`: the CTAs were seen before, in another run. Gives the number of
-  /// its class.
-  size_t add(Trace& trace, const sim::RunOptions& run, bool again) {
+  /// `run`: how the trace was made; `again`: the CTAs were seen before, in another run; `tape`: of that run,
+  /// replaced where the verdict comes from another one. Gives the number of its class.
+  size_t add(Trace& trace, const sim::RunOptions& run, bool again,
+             std::shared_ptr<const sim::PositionTape>& tape) {
     const uint32_t handed = run.clusters_to_cancel;  // by launch control
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
     if (!again) outcome_.ctas_run += ctas;
     // One that was handed over has its tile worked on by another one: only without that all CTAs run.
     if (handed == 0) add_summary(summarize_global(trace));
-    const TraceClass without_names = trace_class(trace);
-    TraceClass alike = without_names;
+    TraceClass alike = trace_class(trace);
     // Where a verdict rests on equal values, which no trace tells, each CTA is asked for them.
-    if (by_values_.contains(alike) && name_values(trace, run)) alike = trace_class(trace);
+    if (by_values_.contains(alike) && name_values(trace, run, tape)) alike = trace_class(trace);
     if (!index_.contains(alike)) {
       name_barriers(trace, source_);
-      Report report = decided(trace, run, alike);
+      Report report = decided(trace, run, alike, tape);
       if (index_.emplace(alike, classes_.size()).second)
-        classes_.push_back({std::move(report), cta_name(trace), 0, handed, false});
+        classes_.push_back({std::move(report), cta_name(trace), 0, handed});
     }
     Class& c = classes_[index_.at(alike)];
     if (!again) c.ctas += ctas;
-    c.by_values = c.by_values || by_values_.contains(without_names);
     return index_.at(alike);
   }
 
@@ -92,11 +91,25 @@ class Folder {
     add_summary(std::move(match.summary));
   }
 
+  /// Whether this trace is clean, perhaps with names for its values: then these are in it, and the tape is of
+  /// the run that gave them.
+  bool is_clean(Trace& trace, const sim::RunOptions& run,
+                std::shared_ptr<const sim::PositionTape>& tape) const {
+    const Report seen = check(trace, options_.check);
+    if (seen.verdict == Verdict::clean) return true;
+    if (!stores_race(seen)) return false;
+    Trace named = trace;
+    std::shared_ptr<const sim::PositionTape> named_tape;
+    if (!name_values(named, run, named_tape) || check(named, options_.check).verdict != Verdict::clean)
+      return false;
+    trace = std::move(named);
+    tape = std::move(named_tape);
+    return true;
+  }
+
   /// A buffer was written whose reads were not kept: all has to be done again, and kept.
   bool lacks_reads() const { return lacks_reads_; }
 
-  /// No other cluster is in this class unless it was executed.
-  bool rests_on_values(size_t number) const { return classes_[number].by_values; }
   const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
 
   void finish() {
@@ -119,7 +132,6 @@ class Folder {
     std::string first_cta;
     uint64_t ctas = 0;
     uint32_t handed = 0;
-    bool by_values = false;
   };
 
   /// Keeps what may conflict between CTAs. Reads of buffers that nobody has written so far are most of it in
@@ -141,9 +153,10 @@ class Folder {
   }
 
   /// One run where it stands for all schedules, else a search over them.
-  Report decided(Trace& trace, const sim::RunOptions& run, TraceClass& alike) {
+  Report decided(Trace& trace, const sim::RunOptions& run, TraceClass& alike,
+                 std::shared_ptr<const sim::PositionTape>& tape) {
     Decision decision = decide(trace, options_);
-    if (stores_race(decision.report) && name_values(trace, run)) {
+    if (stores_race(decision.report) && name_values(trace, run, tape)) {
       Decision named = decide(trace, options_);
       if (!stores_race(named.report)) {
         by_values_.insert(alike);
@@ -162,8 +175,12 @@ class Folder {
     return std::move(decision.report);
   }
 
-  bool name_values(Trace& trace, const sim::RunOptions& run) const {
-    return sim::name_stored_values(program_, outcome_.launch, run, trace);
+  bool name_values(Trace& trace, const sim::RunOptions& run,
+                   std::shared_ptr<const sim::PositionTape>& tape) const {
+    std::optional<sim::NamedValues> named = sim::name_stored_values(program_, outcome_.launch, run, trace);
+    if (!named) return false;
+    tape = std::move(named->tape);
+    return true;
   }
 
   /// Where one class was decided by one run and another by a search, both are said.
@@ -305,18 +322,17 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       for (size_t i = 0; i < run->traces.size(); ++i) {
         Trace& trace = run->traces[i];
         std::shared_ptr<const sim::PositionTape> tape = run->tapes[i];
-        if (tape != nullptr && tape->loses_values && check(trace, options.check).verdict != Verdict::clean) {
+        sim::RunOptions alone = run_options;
+        alone.ctas = {run_options.ctas[i]};
+        if (tape != nullptr && tape->loses_values && !folder.is_clean(trace, run_options, tape)) {
           // Perhaps only for want of values: run again, and not followed.
-          sim::RunOptions alone = run_options;
-          alone.ctas = {run_options.ctas[i]};
           alone.follow_position = false;
           Result<sim::RunResult> plain = sim::run_launch(**program, launch, alone);
           if (!plain) return tl::unexpected(plain.error());
           trace = std::move(plain->traces.front());
           tape = nullptr;
         }
-        const size_t number = folder.add(trace, run_options, handed != handovers.counts.front());
-        if (folder.rests_on_values(number)) tape = nullptr;
+        const size_t number = folder.add(trace, alone, handed != handovers.counts.front(), tape);
         if (follow) followed->add(trace, std::move(tape), number, folder.last_summary());
         follow = follow && followed->worthwhile();
       }

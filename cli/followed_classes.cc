@@ -22,6 +22,7 @@ void FollowedClasses::add(const Trace& trace, std::shared_ptr<const sim::Positio
   run.footprints = {trace.footprints, trace.ranges};
   run.written = written_allocations(trace);
   run.overlaps = overlap_class(trace.footprints, trace.ranges, run.written);
+  if (run.tape->names) run.alignment = alignment_class(trace.footprints, trace.ranges);
   run.trace_class = trace_class;
   run.summary = std::move(summary);
   runs_.insert(runs_.begin(), std::move(run));
@@ -32,6 +33,7 @@ std::optional<FollowedClasses::Match> FollowedClasses::match(uint32_t cluster) {
     const Run& run = runs_[i];
     const std::optional<sim::MovedFootprints> moved = replay_.replay(*run.tape, run.footprints, cluster);
     if (!moved || overlap_class(moved->footprints, moved->ranges, run.written) != run.overlaps) continue;
+    if (run.tape->names && alignment_class(moved->footprints, moved->ranges) != run.alignment) continue;
     const uint32_t number = sim::cta_of_trace(program_, launch_, cluster);
     const Dim3& grid = launch_.grid;
     const uint32_t at[3] = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};

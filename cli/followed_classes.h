@@ -44,6 +44,7 @@ class FollowedClasses {
     sim::MovedFootprints footprints;
     std::vector<uint32_t> written;
     TraceClass overlaps{};
+    TraceClass alignment{};  ///< where the verdict may rest on equal values
     size_t trace_class = 0;
     GlobalAccessSummary summary;
   };

@@ -91,6 +91,41 @@ std::map<uint32_t, Renaming> rename_written(std::span<const Footprint> footprint
   return renamings;
 }
 
+/// The stretches of one allocation that are touched without a gap, and addresses within them.
+class Stretches {
+ public:
+  void note(const ByteRange& range) {
+    for (uint64_t i = 0; i < range.count; ++i)
+      if (range.begin != range.end)
+        parts_.emplace_back(range.begin + i * range.stride, range.end + i * range.stride);
+  }
+  void close() {
+    std::sort(parts_.begin(), parts_.end());
+    uint64_t reach = 0;
+    for (const auto& [begin, end] : parts_) {
+      if (starts_.empty() || begin >= reach) starts_.push_back(begin);
+      reach = std::max(reach, end);
+    }
+    parts_ = {};
+    names_.resize(starts_.size());
+  }
+  void add(Hash& hash, uint64_t begin, uint64_t end) {
+    const auto next = std::upper_bound(starts_.begin(), starts_.end(), begin);
+    if (next == starts_.begin()) return hash.add(end - begin);  // of no bytes
+    const auto number = static_cast<size_t>(next - starts_.begin() - 1);
+    if (names_[number] == 0) names_[number] = ++named_;
+    hash.add(names_[number]);
+    hash.add(begin - starts_[number]);
+    hash.add(end - starts_[number]);
+  }
+
+ private:
+  std::vector<std::pair<uint64_t, uint64_t>> parts_;
+  std::vector<uint64_t> starts_;
+  std::vector<uint32_t> names_;  ///< by first appearance, from 1
+  uint32_t named_ = 0;
+};
+
 void add_range(Hash& hash, const ByteRange& range) {
   hash.add(range.begin);
   hash.add(range.end);
@@ -208,6 +243,35 @@ TraceClass overlap_class(std::span<const Footprint> footprints, std::span<const 
                          std::span<const uint32_t> written) {
   Hash hash;
   add_footprints(hash, footprints, ranges, written);
+  return hash.value();
+}
+
+TraceClass alignment_class(std::span<const Footprint> footprints, std::span<const ByteRange> ranges) {
+  Hash hash;
+  uint64_t total = 0;
+  std::map<uint32_t, Stretches> stretches;
+  for (const Footprint& f : footprints)
+    for (uint32_t i = 0; f.space == Space::global && i < f.range_count; ++i)
+      total += ranges[f.first_range + i].count;
+  const bool by_place = total > most_ranges;
+  for (const Footprint& f : footprints)
+    for (uint32_t i = 0; !by_place && f.space == Space::global && i < f.range_count; ++i)
+      stretches[f.allocation].note(ranges[f.first_range + i]);
+  for (auto& [allocation, all] : stretches) all.close();
+  for (const Footprint& f : footprints) {
+    if (f.space != Space::global) continue;
+    hash.add(uint64_t{f.allocation} << 32 | f.range_count);
+    for (uint32_t i = 0; i < f.range_count; ++i) {
+      const ByteRange& range = ranges[f.first_range + i];
+      if (by_place) {
+        add_range(hash, range);
+        continue;
+      }
+      hash.add(range.count);
+      for (uint64_t k = 0; k < range.count; ++k)
+        stretches[f.allocation].add(hash, range.begin + k * range.stride, range.end + k * range.stride);
+    }
+  }
   return hash.value();
 }
 

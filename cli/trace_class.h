@@ -27,4 +27,8 @@ std::vector<uint32_t> written_allocations(const Trace& trace);
 TraceClass overlap_class(std::span<const Footprint> footprints, std::span<const ByteRange> ranges,
                          std::span<const uint32_t> written);
 
+/// Equal if, besides, the same bytes of global memory meet: wherever two ranges share bytes, they lie at the
+/// same distance from each other. Whoever loads equal bytes in one then does so in the other.
+TraceClass alignment_class(std::span<const Footprint> footprints, std::span<const ByteRange> ranges);
+
 }  // namespace turnstile::cli

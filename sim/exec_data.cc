@@ -307,7 +307,9 @@ Step exec_select(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     return Step::next;
   }
   for_each_lane(lanes, [&](unsigned lane) {
-    if (!warp.regs.known(d.src[2], lane)) {
+    // Of a predicate that has a name, another cluster may have the other value.
+    const bool both = warp.regs.known(d.src[0], lane) && warp.regs.known(d.src[1], lane);
+    if (!warp.regs.known(d.src[2], lane) || (warp.regs.has_name(d.src[2], lane) && !both)) {
       const Hash128 h =
           cta.provenance()
               ? combine(combine(d.key_name, warp.regs.expression(d.src[0], lane, bytes)),

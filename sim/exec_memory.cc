@@ -124,7 +124,9 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     for (unsigned v = 0; v < d.vector; ++v) {
       const uint32_t from = d.src[1 + v];
-      const bool known = warp.regs.known(from, lane);
+      // A buffer whose contents nobody knows takes names only.
+      const bool known = warp.regs.known(from, lane) &&
+                         !(targets.at[lane].where == Target::Where::global && warp.regs.has_name(from, lane));
       const uint64_t value = warp.regs.get(from, lane);
       const size_t at = size_t{v} * d.bytes;
       for (unsigned i = 0; i < d.bytes; ++i) run.value[at + i] = static_cast<uint8_t>(value >> (8 * i));

@@ -211,8 +211,9 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
           ranges.push_back({t.offset, t.offset + total, 0, 1});
       }
       normalise(ranges);
-      const bool is_of_this_cluster =
-          cta.machine.positions != nullptr && cta.machine.positions->stores_position();
+      // With names, what follows a position has one.
+      const bool is_of_this_cluster = cta.machine.positions != nullptr && !cta.names_values() &&
+                                      cta.machine.positions->stores_position();
       const bool is_sure = !is_of_this_cluster && Cta::open_body(warp, together) == nullptr;
       const uint64_t stored = is_sure && (flags & (Event::write | Event::atomic)) == Event::write
                                   ? fingerprint(cta, warp, d, targets, together)

@@ -124,15 +124,22 @@ Dim3 cluster_shape(const Program& program) { return program.cluster; }
 
 namespace {
 
+struct NamedRun {
+  Trace trace;
+  std::shared_ptr<const PositionTape> tape;
+};
+
 /// The same with names for values, from what memory holds before the launch.
-std::optional<Trace> run_named(const Program& program, const Launch& launch, RunOptions options,
-                               std::span<const uint32_t> ctas) {
+std::optional<NamedRun> run_named(const Program& program, const Launch& launch, RunOptions options,
+                                  std::span<const uint32_t> ctas) {
   if (!may_name_values(program, launch, ctas.size())) return std::nullopt;
   options.domain = Domain::names;
-  options.follow_position = false;
   Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, options.domain, {});
   if (!global) return std::nullopt;
-  return Machine(program, launch, *global, options, ctas).run();
+  Machine machine(program, launch, *global, options, ctas);
+  NamedRun named{machine.run(), nullptr};
+  named.tape = machine.tape();
+  return named;
 }
 
 }  // namespace
@@ -153,9 +160,9 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
     result.traces[i] = machine.run();
     result.tapes[i] = machine.tape();
     if (machine.wants_names && options.domain == Domain::control) {
-      if (std::optional<Trace> named = run_named(program, launch, options, machines[i])) {
-        result.traces[i] = std::move(*named);
-        result.tapes[i] = nullptr;  // names are of this cluster alone
+      if (std::optional<NamedRun> named = run_named(program, launch, options, machines[i])) {
+        result.traces[i] = std::move(named->trace);
+        result.tapes[i] = std::move(named->tape);
       }
     }
     for (auto& cta : machine.ctas) {

@@ -35,7 +35,7 @@ struct RunOptions {
           ///< clusters of the grid (CL1, CL7). They should not be among `ctas`
   bool every_cancel_count = false;  ///< the caller runs all numbers of `clusters_to_cancel` that matter;
                                     ///< otherwise an answer that is looked at makes its trace inconclusive
-  bool follow_position = false;     ///< control domain: RunResult::tapes
+  bool follow_position = false;     ///< control or names: RunResult::tapes
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise

@@ -90,6 +90,8 @@ class GlobalMemory {
   uint64_t bytes_of(uint32_t buffer) const { return buffers_[buffer].bytes; }
   /// Whether reading can give known values; otherwise copies need not touch data at all.
   bool opaque(uint32_t buffer) const { return buffers_[buffer].opaque; }
+  /// Whether reading can give known values. With names, a buffer that says nothing has them all the same.
+  bool gives_values(uint32_t buffer) const { return !buffers_[buffer].opaque && !buffers_[buffer].leaves; }
   void read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun& out, size_t at) const;
   void write(uint32_t buffer, uint64_t offset, size_t bytes, const ByteRun& in, size_t from);
   /// Makes the bytes unknown, without an expression.

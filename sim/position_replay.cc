@@ -31,6 +31,8 @@ struct PositionReplay::State {
   bool compute(const PositionTape& tape, const TapeNode& node);
   uint64_t read(const PositionTape& tape, const TapeOperand& operand, unsigned lane) const;
   bool same_pins(const PositionTape& tape, uint32_t slot) const;
+  bool same_clipping(const PositionTape& tape, const PositionUse& use, const TensorMap& map,
+                     std::span<const int64_t> coordinates) const;
   std::optional<std::vector<ByteRange>> box(const PositionTape& tape, const PositionUse& use) const;
   std::optional<std::vector<ByteRange>> moved(const PositionTape& tape, const PositionUse& use,
                                               const Footprint& footprint,
@@ -107,6 +109,24 @@ bool PositionReplay::State::same_pins(const PositionTape& tape, uint32_t slot) c
   return true;
 }
 
+/// Whether the tensor's edges cut the same elements off the box, so that each byte of the box comes from a
+/// place that moves with the others. Which bytes are equal rests on that.
+bool PositionReplay::State::same_clipping(const PositionTape& tape, const PositionUse& use,
+                                          const TensorMap& map, std::span<const int64_t> coordinates) const {
+  for (size_t i = 0; i < use.coordinates.size(); ++i) {
+    const TapeOperand& o = use.coordinates[i];
+    const auto before =
+        static_cast<int32_t>((o.moving & 1) != 0 ? tape.values[o.slot][0] + o.constant : o.constant);
+    if (before == coordinates[i]) continue;
+    if (i >= map.dims.size() || map.element_strides[i] != 1) return false;
+    const auto extent = static_cast<int64_t>(map.dims[i]), reach = static_cast<int64_t>(map.box[i]);
+    const auto low = [&](int64_t c) { return std::max<int64_t>(0, -c); };
+    const auto high = [&](int64_t c) { return std::max<int64_t>(0, c + reach - extent); };
+    if (low(before) != low(coordinates[i]) || high(before) != high(coordinates[i])) return false;
+  }
+  return true;
+}
+
 /// The box of a copy at its new coordinates; nothing: it breaks a rule there that it kept in the first run.
 std::optional<std::vector<ByteRange>> PositionReplay::State::box(const PositionTape& tape,
                                                                  const PositionUse& use) const {
@@ -117,6 +137,7 @@ std::optional<std::vector<ByteRange>> PositionReplay::State::box(const PositionT
   if (coordinates[0] * static_cast<int64_t>(element_bytes(map.type)) % 16 != 0) return std::nullopt;  // BS15
   if (!use.is_load && *std::min_element(std::begin(coordinates), std::end(coordinates)) < 0)
     return std::nullopt;  // BS14
+  if (tape.names && !same_clipping(tape, use, map, coordinates)) return std::nullopt;
   return box_ranges(map, {coordinates, use.coordinates.size()});
 }
 

@@ -88,6 +88,7 @@ struct PositionTape {
   bool loses_values = false;  ///< some values count as unknown here though this cluster knows them, since
                               ///< another may not; and what it stored of its position has no fingerprint
                               ///< (Event::bytes). A verdict other than clean may come from that alone
+  bool names = false;         ///< of a run with names: its verdict may rest on which values are equal
   bool whole = false;         ///< the run ended by itself; otherwise it says nothing about other clusters
 };
 

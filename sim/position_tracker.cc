@@ -33,6 +33,18 @@ bool is_map_operation(const Decoded& d) {
   return d.run == exec_tensormap_replace || d.run == exec_tensormap_publish || d.run == exec_tensormap_fence;
 }
 
+/// Whether each of these lanes names global memory, with an address of whatever kind.
+bool goes_to_global(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes) {
+  if (d.space != AddressSpace::global && d.space != AddressSpace::generic) return false;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const uint64_t address = warp.regs.get(d.src[0], static_cast<unsigned>(std::countr_zero(rest))) +
+                             static_cast<uint64_t>(d.offsets[0]);
+    const uint64_t number = address / AddressMap::window_bytes;
+    if (number == 0 || number > cta.global.buffer_count()) return false;
+  }
+  return true;
+}
+
 Hash128 hash_of(const TapeOperand& o, std::span<const uint64_t> constants) {
   Hash128 h = hash_number(50, uint64_t{o.slot} << 32 | o.moving);
   h = combine(h, hash_number(51, o.known));
@@ -42,7 +54,9 @@ Hash128 hash_of(const TapeOperand& o, std::span<const uint64_t> constants) {
 
 }  // namespace
 
-PositionTracker::PositionTracker(const Program& program, const Launch& launch) : program_(program) {
+PositionTracker::PositionTracker(const Program& program, const Launch& launch, bool with_names)
+    : program_(program), with_names_(with_names) {
+  tape_->names = with_names;
   opaque_ = program.variables.empty() && std::none_of(launch.buffers.begin(), launch.buffers.end(),
                                                       [](const Buffer& b) { return b.control_data; });
 }
@@ -60,8 +74,11 @@ void PositionTracker::start(Cta& cta) {
     std::copy_n(std::as_const(cta.warps.front()->regs).lanes(reg), warp_size, values.begin());
     const uint32_t slot = new_slot(32, values);
     node.results.push_back({slot, all_lanes});
-    tape_->nodes.push_back(std::move(node));
-    for (const auto& warp : cta.warps) tracks(cta, *warp)[reg] = {slot, all_lanes};
+    add_node(std::move(node));
+    for (const auto& warp : cta.warps) {
+      tracks(cta, *warp)[reg] = {slot, all_lanes};
+      give_names(cta, *warp, reg, all_lanes);
+    }
   }
   cta.shared.mark_bytes();
 }
@@ -111,14 +128,32 @@ void PositionTracker::guard(const Cta& cta, const Warp& warp, uint32_t reg, Lane
   pin(cta, warp, reg, lanes);
 }
 
+void PositionTracker::add_node(TapeNode node) {
+  if (with_names_) names_.add(program_, *tape_, node);
+  tape_->nodes.push_back(std::move(node));
+}
+
+/// Names for these lanes of a register, which follow a slot.
+void PositionTracker::give_names(const Cta& cta, Warp& warp, uint32_t reg, LaneMask lanes) {
+  if (!with_names_) return;
+  const Track t = track(cta, warp, reg);
+  const unsigned bytes = (program_.register_bits[reg] + 7u) / 8u;
+  for (LaneMask rest = t.lanes & lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t delta = warp.regs.get(reg, lane) - tape_->values[t.slot][lane];
+    warp.regs.name_known(reg, lane, bytes, names_.name(*tape_, t.slot, lane, delta));
+  }
+}
+
 /// From now on these lanes of a register follow a slot (0: none).
-void PositionTracker::follow(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes, uint32_t slot) {
+void PositionTracker::follow(const Cta& cta, Warp& warp, uint32_t reg, LaneMask lanes, uint32_t slot) {
   if (reg == Decoded::none) return;
   Track& t = tracks(cta, warp)[reg];
   const LaneMask rest = t.lanes & ~lanes & warp.regs.known(reg);
   if (rest == 0 || slot == 0 || t.slot == slot) {
     t.lanes = rest | (slot == 0 ? 0 : lanes);
     if (slot != 0) t.slot = slot;
+    if (slot != 0) give_names(cta, warp, reg, lanes);
     return;
   }
   TapeNode node;  // lanes of two slots in one register
@@ -134,7 +169,8 @@ void PositionTracker::follow(const Cta& cta, const Warp& warp, uint32_t reg, Lan
   }
   t = {new_slot(node.bits, values), rest | lanes};
   node.results.push_back({t.slot, t.lanes});
-  tape_->nodes.push_back(std::move(node));
+  add_node(std::move(node));
+  give_names(cta, warp, reg, lanes);
 }
 
 TapeOperand PositionTracker::operand(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes) {
@@ -205,9 +241,9 @@ uint32_t PositionTracker::use_of_address(const Cta& cta, const Warp& warp, const
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const uint64_t number = warp.regs.get(d.src[source], lane) / AddressMap::window_bytes;
-    follows =
-        follows && number != 0 && number <= cta.global.buffer_count() &&
-        (d.run == exec_load || is_map_operation(d) || cta.global.opaque(static_cast<uint32_t>(number - 1)));
+    follows = follows && number != 0 && number <= cta.global.buffer_count() &&
+              (d.run == exec_load || is_map_operation(d) ||
+               !cta.global.gives_values(static_cast<uint32_t>(number - 1)));
   }
   if (!follows) {
     pin(cta, warp, d.src[source], lanes);
@@ -237,7 +273,7 @@ uint32_t PositionTracker::use_of_box(Cta& cta, const Warp& warp, const Decoded& 
   for (size_t i = 0; i < rank; ++i) moves = moves || (track(cta, warp, d.src[first + i]).lanes & bit) != 0;
   if (!moves) return PositionTape::fixed_use;
   const TensorMap& map = copy.made_map ? *copy.made_map : cta.launch.tensor_maps[copy.map];
-  if (!cta.global.opaque(map.buffer)) {
+  if (cta.global.gives_values(map.buffer)) {
     for (size_t i = 0; i < rank; ++i) pin(cta, warp, d.src[first + i], bit);
     return PositionTape::fixed_use;
   }
@@ -258,7 +294,7 @@ uint32_t PositionTracker::use_of_box(Cta& cta, const Warp& warp, const Decoded& 
       node.from[0] = {o.slot, lane, o.constant};
       o = {new_slot(node.bits, values), 1, 1, true, 0};
       node.results.push_back({o.slot, 1});
-      tape_->nodes.push_back(std::move(node));
+      add_node(std::move(node));
     }
     use.coordinates.push_back(o);
   }
@@ -314,9 +350,11 @@ void PositionTracker::before(Cta& cta, Warp& warp, const Decoded& d, LaneMask la
   if (d.run == exec_store)
     for (size_t v = 1; v < d.src.size(); ++v) {
       if ((track(cta, warp, d.src[v]).lanes & lanes) == 0) continue;
-      stores_position_ = tape_->loses_values = true;
+      stores_position_ = true;
+      tape_->loses_values = tape_->loses_values || !with_names_;
       // What is stored in shared memory is followed there; nothing comes back out of opaque global memory.
-      if (plain && (d.space == AddressSpace::shared || opaque_)) free |= LaneMask{1} << v;
+      if (plain && (d.space == AddressSpace::shared || (opaque_ && goes_to_global(cta, warp, d, lanes))))
+        free |= LaneMask{1} << v;
     }
   for (size_t i = 0; i < d.src.size(); ++i)
     if (i >= 32 || ((free >> i) & 1) == 0) pin(cta, warp, d.src[i], lanes);
@@ -328,7 +366,7 @@ LaneMask PositionTracker::forget_undecided(Warp& warp, const Decoded& d) {
   if (d.run != exec_select || operands_.size() != 3) return 0;
   const LaneMask undecided = operands_[2].moving & (operands_[0].known ^ operands_[1].known);
   if (undecided == 0) return 0;
-  warp.regs.forget(d.dst[0], undecided);
+  warp.regs.forget(d.dst[0], undecided & warp.regs.known(d.dst[0]));  // with names, it is unknown already
   tape_->loses_values = true;
   return undecided;
 }
@@ -393,7 +431,7 @@ void PositionTracker::follow_results(Cta& cta, Warp& warp, const Decoded& d, Lan
     r.slot = new_slot(d.dst_bits[i], values);
   }
   same.push_back(static_cast<uint32_t>(tape_->nodes.size()));
-  tape_->nodes.push_back(node);
+  add_node(node);
   for (size_t i = 0; i < d.dst.size(); ++i) {
     follow(cta, warp, d.dst[i], lanes, 0);
     if (node.results[i].known != 0) follow(cta, warp, d.dst[i], node.results[i].known, node.results[i].slot);
@@ -429,7 +467,7 @@ void PositionTracker::follow_loads(Cta& cta, Warp& warp, const Decoded& d, LaneM
     if (moving == 0) continue;
     const uint32_t slot = new_slot(node.bits, values);
     node.results.push_back({slot, moving});
-    tape_->nodes.push_back(std::move(node));
+    add_node(std::move(node));
     follow(cta, warp, d.dst[v], moving, slot);
     // Followed: no longer a reason to pin.
     for (LaneMask rest = moving; rest != 0; rest &= rest - 1)
@@ -490,7 +528,7 @@ bool changes_known_memory(const Machine& machine) {
     if ((e.kind != EventKind::access && e.kind != EventKind::async_access) || !e.has(Event::write))
       return false;
     const Footprint& f = trace.footprints[e.footprint];
-    return f.space == Space::global && !machine.global.opaque(f.allocation);
+    return f.space == Space::global && machine.global.gives_values(f.allocation);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cta.h"
+#include "sim/position_names.h"
 #include "sim/position_tape.h"
 
 namespace turnstile::sim {
@@ -20,7 +21,8 @@ namespace turnstile::sim {
 /// that adding a constant needs no new slot.
 class PositionTracker {
  public:
-  PositionTracker(const Program& program, const Launch& launch);
+  /// `with_names`: in a run with names, values that are known get one as soon as they follow the position.
+  PositionTracker(const Program& program, const Launch& launch, bool with_names);
 
   /// The registers of a CTA that hold its position.
   void start(Cta& cta);
@@ -59,7 +61,9 @@ class PositionTracker {
   std::vector<Track>& tracks(const Cta& cta, const Warp& warp);
   Track track(const Cta& cta, const Warp& warp, uint32_t reg) const;
   bool any_followed(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes) const;
-  void follow(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes, uint32_t slot);
+  void follow(const Cta& cta, Warp& warp, uint32_t reg, LaneMask lanes, uint32_t slot);
+  void give_names(const Cta& cta, Warp& warp, uint32_t reg, LaneMask lanes);
+  void add_node(TapeNode node);
   void pin(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes);
   void pin_cells(Cta& cta);
   uint32_t new_slot(uint8_t bits, const LaneValues& values);
@@ -74,6 +78,8 @@ class PositionTracker {
 
   const Program& program_;
   std::shared_ptr<PositionTape> tape_ = std::make_shared<PositionTape>();
+  bool with_names_ = false;
+  PositionNames names_;
   bool opaque_ = true;                                       ///< no value can come out of global memory
   std::unordered_map<uint64_t, std::vector<Track>> tracks_;  ///< by CTA and warp
   std::unordered_map<uint64_t, std::vector<uint32_t>> nodes_by_hash_;

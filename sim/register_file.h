@@ -28,7 +28,8 @@ constexpr Cells undefined_cells() {
 
 /// The registers of one warp, lane by lane. A value is known (its bits are exact) or unknown; in the
 /// provenance domain an unknown value has cells. Reading a register that was never written gives an unknown
-/// value.
+/// value. A known value may have a name besides (name_known), which then is its expression: it is known for
+/// this cluster, and the name says what it is for any.
 class RegisterFile {
  public:
   /// `names`: of values that no expression describes; null: such values are undefined_byte.
@@ -52,6 +53,7 @@ class RegisterFile {
   /// always right.
   bool uniform(uint32_t reg) const { return uniform_[reg] != 0; }
   void set_all(uint32_t reg, uint64_t value) {
+    unname(reg, all_lanes);
     std::fill_n(lanes(reg), warp_size, value);
     known_[reg] = all_lanes;
     uniform_[reg] = 1;
@@ -59,12 +61,14 @@ class RegisterFile {
 
   void set(uint32_t reg, unsigned lane, uint64_t value) {
     uniform_[reg] = 0;
+    unname(reg, LaneMask{1} << lane);
     bits_[size_t{reg} * warp_size + lane] = value;
     known_[reg] |= LaneMask{1} << lane;
   }
   /// The same value in each of these lanes.
   void set_lanes(uint32_t reg, LaneMask mask, uint64_t value) {
     if (mask == all_lanes) return set_all(reg, value);
+    unname(reg, mask);
     uint64_t* out = lanes(reg);
     for (LaneMask rest = mask; rest != 0; rest &= rest - 1) out[std::countr_zero(rest)] = value;
     known_[reg] |= mask;
@@ -78,11 +82,15 @@ class RegisterFile {
       if (v[std::countr_zero(rest)] != first) return false;
     return true;
   }
-  void set_known(uint32_t reg, LaneMask mask) { known_[reg] |= mask; }
+  void set_known(uint32_t reg, LaneMask mask) {
+    unname(reg, mask);
+    known_[reg] |= mask;
+  }
   /// The register becomes unknown in these lanes. If it is an expression, that is set afterwards.
   void forget(uint32_t reg, LaneMask mask) {
     known_[reg] &= ~mask;
     uniform_[reg] = 0;
+    unname(reg, mask);
     if (!has_cells()) return;
     for (LaneMask rest = mask; rest != 0; rest &= rest - 1) {
       Cells& c = cells(reg, static_cast<unsigned>(std::countr_zero(rest)));
@@ -105,10 +113,22 @@ class RegisterFile {
     return cells_[reg].empty() ? undefined : cells_[reg][lane];
   }
 
+  /// The known value in this lane has a name, of this many bytes, until it is written again.
+  void name_known(uint32_t reg, unsigned lane, unsigned bytes, Hash128 name) {
+    if (named_.empty()) named_.resize(known_.size());
+    named_[reg] |= LaneMask{1} << lane;
+    Cells& c = cells(reg, lane);
+    for (unsigned i = 0; i < c.size(); ++i) c[i] = i < bytes ? byte_of(name, i) : hash_constant_byte(0);
+  }
+  bool has_name(uint32_t reg, unsigned lane) const {
+    return !named_.empty() && ((named_[reg] >> lane) & 1) != 0;
+  }
+
   /// Expression of one byte, whether its value is known or not.
   Hash128 byte(uint32_t reg, unsigned lane, unsigned index) const {
-    return known(reg, lane) ? hash_constant_byte(static_cast<uint8_t>(get(reg, lane) >> (8 * index)))
-                            : cells(reg, lane)[index];
+    return known(reg, lane) && !has_name(reg, lane)
+               ? hash_constant_byte(static_cast<uint8_t>(get(reg, lane) >> (8 * index)))
+               : cells(reg, lane)[index];
   }
   /// Expression of the low `bytes` bytes as one value.
   Hash128 expression(uint32_t reg, unsigned lane, unsigned bytes) const {
@@ -120,6 +140,7 @@ class RegisterFile {
   void set_expression(uint32_t reg, unsigned lane, unsigned bytes, Hash128 h) {
     known_[reg] &= ~(LaneMask{1} << lane);
     uniform_[reg] = 0;
+    unname(reg, LaneMask{1} << lane);
     Cells& c = cells(reg, lane);
     for (unsigned i = 0; i < c.size(); ++i) c[i] = i < bytes ? byte_of(h, i) : hash_constant_byte(0);
   }
@@ -138,10 +159,15 @@ class RegisterFile {
   }
 
  private:
+  void unname(uint32_t reg, LaneMask mask) {
+    if (!named_.empty()) named_[reg] &= ~mask;
+  }
+
   std::vector<uint64_t> bits_;
   std::vector<LaneMask> known_;
   std::vector<uint8_t> uniform_;
   std::vector<std::vector<Cells>> cells_;  ///< by register, of those that were unknown at some time
+  std::vector<LaneMask> named_;            ///< known values that have a name; empty: none has
   NameSource* names_ = nullptr;
 };
 

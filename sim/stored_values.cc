@@ -40,16 +40,15 @@ bool may_name_values(const Program& program, const Launch& launch, uint64_t ctas
   return ctas * (registers / 4 + program.shared_bytes * sizeof(Hash128)) <= most_name_bytes;
 }
 
-bool name_stored_values(const Program& program, const Launch& launch, const RunOptions& options,
-                        Trace& trace) {
-  if (!may_name_values(program, launch, uint64_t{trace.cluster_ctas} * trace.clusters)) return false;
+std::optional<NamedValues> name_stored_values(const Program& program, const Launch& launch,
+                                              const RunOptions& options, Trace& trace) {
+  if (!may_name_values(program, launch, uint64_t{trace.cluster_ctas} * trace.clusters)) return std::nullopt;
   RunOptions again = options;
   again.domain = Domain::names;
-  again.follow_position = false;
   const Dim3 grid = launch.grid;
   again.ctas = {trace.first_cta[0] + grid[0] * (trace.first_cta[1] + grid[1] * trace.first_cta[2])};
   const Result<RunResult> run = run_launch(program, launch, again);
-  if (!run || run->traces.size() != 1) return false;
+  if (!run || run->traces.size() != 1) return std::nullopt;
   const Trace& named = run->traces.front();
   // The schedule is the same, so that the events are; if they are not, something depends on what another CTA
   // left, and the names say nothing about this trace.
@@ -59,10 +58,10 @@ bool name_stored_values(const Program& program, const Launch& launch, const RunO
                   named.footprints.end(), same_footprint) ||
       !std::equal(trace.ranges.begin(), trace.ranges.end(), named.ranges.begin(), named.ranges.end(),
                   same_range))
-    return false;
+    return std::nullopt;
   for (size_t i = 0; i < trace.events.size(); ++i)
     if (is_plain_write(trace.events[i])) trace.events[i].bytes = named.events[i].bytes;
-  return true;
+  return NamedValues{run->tapes.front()};
 }
 
 }  // namespace turnstile::sim

@@ -26,16 +26,16 @@ namespace {
 
 constexpr const char* kPath = "kernel.toml";
 
-Launch launch_of(const std::string& grid, uint32_t cluster) {
+Launch launch_of(const std::string& grid, uint32_t cluster, const char* fill = "zeros") {
   auto launch = parse_launch(
       fmt::format(
           "kernel = \"k.ptx\"\nentry = \"k\"\n[launch]\nblock = [64, 1, 1]\ngrid = {}\n"
           "cluster = [{}, 1, 1]\n"
           "[[buffers]]\nname = \"out\"\ndtype = \"u32\"\nshape = [4096]\nrole = \"in_out\"\nfill = "
           "\"zeros\"\n"
-          "[[buffers]]\nname = \"in\"\ndtype = \"u32\"\nshape = [4096]\nrole = \"in\"\nfill = \"zeros\"\n"
+          "[[buffers]]\nname = \"in\"\ndtype = \"u32\"\nshape = [4096]\nrole = \"in\"\nfill = \"{}\"\n"
           "[[params]]\nbuffer = \"out\"\n[[params]]\nbuffer = \"in\"\n",
-          grid, cluster),
+          grid, cluster, fill),
       kPath, {});
   if (!launch) FAIL(launch.error().text());
   return *launch;
@@ -46,18 +46,21 @@ std::string kernel(const std::string& body, bool table) {
          (table ? ".global .align 4 .u32 table[16] = {3,1,4,1,5,9,2,6,5,3,5,8,9,7,9,3};\n" : "") +
          ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
          ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\n"
-         ".shared .align 16 .b8 tile[512];\n"
+         ".shared .align 16 .b8 tile[512]; .local .align 16 .b8 own[64];\n"
          "ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in];\n"
          "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %clusterid.x;\n"
          "mov.u32 %r4, 5; mov.u32 %r5, %nctaid.x; mov.u32 %r6, 0; mov.u32 %r7, tile;\n"
-         "mov.u32 %r8, 1; mov.u32 %r9, 2; mov.u32 %r10, 3; mov.u32 %r11, 4;\n" +
+         "mov.u32 %r8, 1; mov.u32 %r9, 2; mov.u32 %r10, 3; mov.u32 %r11, 4;\n"
+         "mov.u32 %r12, 7; mov.u32 %r13, 8; mov.u32 %r14, 9; and.b32 %r26, %r0, 31; and.b32 %r27, %r0, 15;\n"
+         "cvt.u64.u32 %rd5, %r7; cvta.shared.u64 %rd5, %rd5; mov.u32 %r28, own;\n" +
          (table ? "mov.u64 %rd2, table;\n" : "") + body + "\nret;\n}\n";
 }
 
 /// Writes random kernels of values r0 to r11, known or not.
 class Generator {
  public:
-  Generator(uint32_t seed, bool table) : random_(seed), table_(table) {}
+  /// `data`: values that nobody knows too, r12 to r14, which no branch and no address depends on.
+  Generator(uint32_t seed, bool table, bool data = false) : random_(seed), table_(table), data_(data) {}
 
   std::string body() {
     std::string out;
@@ -130,8 +133,74 @@ class Generator {
         source(), "%r0", mask, base);
   }
 
+  std::string datum() { return fmt::format("%r{}", 12 + below(3)); }
+  /// Both warps, or both halves of a warp, do the same.
+  const char* replicated() { return below(2) == 0 ? "%r26" : "%r27"; }
+  std::string touch_data() {
+    const std::string d = datum();
+    switch (below(12)) {
+      case 9:
+      case 10:  // the warps load places that are one in some clusters
+        return fmt::format(
+            "setp.lt.u32 %p4, %r0, 32; selp.b32 %r29, {}, {}, %p4; mad.lo.u32 %r23, %r29, 32, %r26; "
+            "and.b32 %r23, %r23, 1023; mul.wide.u32 %rd4, %r23, 4; add.s64 %rd4, %rd1, %rd4; "
+            "ld.global.u32 {}, [%rd4];\n",
+            source(), source(), d);
+      case 11:  // what was stored, perhaps
+        return fmt::format(
+            "mad.lo.u32 %r23, {}, 32, {}; and.b32 %r23, %r23, 1023; mul.wide.u32 %rd4, %r23, 4; "
+            "add.s64 %rd4, %rd0, %rd4; st.global.u32 [%rd4], {}; ld.global.u32 {}, [%rd4];\n",
+            source(), replicated(), below(2) == 0 ? source() : datum(), d);
+      case 0:
+      case 1:
+        return fmt::format(
+            "mad.lo.u32 %r23, {}, {}, {}; and.b32 %r23, %r23, 1023; mul.wide.u32 %rd4, %r23, 4; "
+            "add.s64 %rd4, %rd1, %rd4; ld.global.u32 {}, [%rd4];\n",
+            source(), 32 * below(3), replicated(), d);
+      case 2:
+        return fmt::format("add.u32 {}, {}, {};\n", d, datum(), below(2) == 0 ? source() : replicated());
+      case 3:
+        return compare() + fmt::format("selp.b32 {}, {}, {}, %p1;\n", d, datum(), datum());
+      case 4:
+        return compare() + fmt::format("selp.b32 {}, {}, {}, %p1;\n", d, datum(), source());
+      case 5:
+        return fmt::format("add.u32 {}, {}, {};\n", d, source(), replicated());
+      case 6:
+        return fmt::format("shl.b32 %r22, {}, 2; add.u32 %r22, %r22, %r7; ld.shared.u32 {}, [%r22+256];\n",
+                           replicated(), d);
+      case 7:
+        return fmt::format(
+            "mad.lo.u32 %r23, {}, 32, {}; and.b32 %r23, %r23, 1023; mul.wide.u32 %rd4, %r23, 4; "
+            "add.s64 %rd4, %rd0, %rd4; st.global.u32 [%rd4], {};\n",
+            source(), replicated(), d);
+      default:
+        return fmt::format("shl.b32 %r22, {}, 2; add.u32 %r22, %r22, %r7; st.shared.u32 [%r22+256], {};\n",
+                           replicated(), d);
+    }
+  }
+
+  /// A value through memory that has a window of its own, to a branch.
+  std::string through_windows() {
+    const std::string to = target();
+    std::string out = "shl.b32 %r22, %r0, 2; and.b32 %r22, %r22, 60;\n";
+    if (below(2) == 0)
+      out += fmt::format("add.u32 %r22, %r22, %r28; st.local.u32 [%r22], {}; ld.local.u32 {}, [%r22];\n",
+                         source(), to);
+    else
+      out += fmt::format(
+          "cvt.u64.u32 %rd6, %r22; add.s64 %rd6, %rd5, %rd6; add.u32 %r22, %r22, %r7; st.u32 [%rd6], {}; "
+          "{};\n",
+          source(),
+          below(2) == 0 ? fmt::format("ld.u32 {}, [%rd6]", to) : fmt::format("ld.shared.u32 {}, [%r22]", to));
+    return out + fmt::format("and.b32 %r20, {}, 3; setp.lt.u32 %p3, %r20, {};\n", to, below(4)) +
+           fmt::format("@%p3 st.global.u32 [%rd0+{}], %r4;\n", 4 * below(64));
+  }
+
   std::string touch() {
-    switch (below(10)) {
+    if (data_ && below(3) != 0) return touch_data();
+    switch (below(11)) {
+      case 10:
+        return through_windows();
       case 8:
       case 9: {  // through memory, whole or in part
         std::string out = "shl.b32 %r22, %r0, 2; add.u32 %r22, %r22, %r7;\n";
@@ -186,7 +255,7 @@ class Generator {
   }
 
   std::mt19937 random_;
-  bool table_;
+  bool table_, data_;
   uint32_t labels_ = 0;
 };
 
@@ -276,6 +345,155 @@ TEST_CASE("clusters that are followed do what they do when they are executed") {
   MESSAGE(tally.matched, " clusters followed, ", tally.executed, " executed");
   CHECK(tally.matched > 800);  // else the test says little
   CHECK(tally.executed > 800);
+}
+
+namespace {
+
+struct EqualValues {
+  size_t matched = 0, equal = 0, otherwise = 0;
+};
+
+/// Stores that a run of one cluster calls equal, as indices of events: (the first, another one).
+std::vector<std::pair<size_t, size_t>> equal_stores(const Trace& trace) {
+  std::vector<std::pair<size_t, size_t>> out;
+  std::map<std::pair<uint32_t, uint64_t>, size_t> first;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& e = trace.events[i];
+    if (e.kind != EventKind::access || !e.has(Event::write) || e.has(Event::atomic) || e.bytes == 0) continue;
+    const auto [at, fresh] = first.try_emplace({e.footprint, e.bytes}, i);
+    if (!fresh) out.emplace_back(at->second, i);
+  }
+  return out;
+}
+
+/// Whatever the names of one cluster call equal has to be the same bits in each cluster that is followed.
+void compare_values(const std::string& text, const Launch& launch, EqualValues& tally) {
+  auto module = ptx::parse(text, "k.ptx");
+  if (!module) FAIL(module.error().text());
+  auto program = sim::build_program(std::move(*module), launch);
+  if (!program) FAIL(program.error().text());
+  const auto run = [&](uint64_t cluster, sim::Domain domain) {
+    sim::RunOptions options;
+    options.domain = domain;
+    options.follow_position = domain == sim::Domain::names;
+    options.ctas.push_back(sim::cta_of_trace(**program, launch, cluster));
+    auto result = sim::run_launch(**program, launch, options);
+    if (!result) FAIL(result.error().text());
+    return std::move(*result);
+  };
+  auto followed = FollowedClasses::create(**program, launch);
+  if (!followed) FAIL(followed.error().text());
+  std::vector<Trace> runs;
+  for (uint64_t c = 0; c < sim::trace_count(**program, launch); ++c) {
+    const auto match = followed->match(static_cast<uint32_t>(c));
+    if (!match) {
+      const sim::RunResult named = run(c, sim::Domain::names);
+      followed->add(named.traces[0], named.tapes[0], runs.size(), summarize_global(named.traces[0]));
+      runs.push_back(named.traces[0]);
+      continue;
+    }
+    ++tally.matched;
+    const Trace& names = runs[match->trace_class];
+    const Trace bits = run(c, sim::Domain::bits).traces[0];
+    const bool same_course = std::equal(names.events.begin(), names.events.end(), bits.events.begin(),
+                                        bits.events.end(), [](const Event& a, const Event& b) {
+                                          return a.kind == b.kind && a.agent == b.agent &&
+                                                 a.place == b.place && a.flags == b.flags;
+                                        });
+    if (!same_course) {  // a branch on what only bits know
+      ++tally.otherwise;
+      continue;
+    }
+    for (const auto& [a, b] : equal_stores(names)) {
+      ++tally.equal;
+      INFO(text);
+      INFO("cluster ", c, " by the run of class ", match->trace_class, ", events ", a, " and ", b);
+      REQUIRE(bits.events[a].bytes == bits.events[b].bytes);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("values that have one name in a run are equal in each cluster that is followed") {
+  EqualValues tally;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    Generator generator(seed, seed % 3 == 1, true);
+    const Launch launch =
+        launch_of(seed % 2 == 0 ? "[8, 2, 1]" : "[16, 1, 1]", seed % 5 == 4 ? 2 : 1, "wide");
+    compare_values(kernel(generator.body(), seed % 3 == 1), launch, tally);
+  }
+  MESSAGE(tally.matched, " clusters followed, ", tally.equal, " pairs of stores of one name, ",
+          tally.otherwise, " clusters took another course");
+  CHECK(tally.matched > 500);
+  CHECK(tally.equal > 500);
+}
+
+TEST_CASE("values that are equal in the first cluster alone keep the others apart") {
+  const std::string both =
+      "setp.lt.u32 %p4, %r0, 32; shl.b32 %r22, %r26, 2; add.u32 %r22, %r22, %r7;\n"
+      "mul.wide.u32 %rd4, %r26, 4; add.s64 %rd6, %rd1, %rd4; add.s64 %rd7, %rd0, %rd4;\n";
+  const auto loads = [](const char* index, const char* to) {
+    return fmt::format("mul.wide.u32 %rd4, {}, 128; add.s64 %rd4, %rd6, %rd4; ld.global.u32 {}, [%rd4];\n",
+                       index, to);
+  };
+  const std::string stores = "@%p4 st.shared.u32 [%r22+256], %r12;\n@!%p4 st.shared.u32 [%r22+256], %r13;\n";
+  const auto equal_in_first = [&](const std::string& body, const char* fill = "iota") {
+    INFO(body);
+    EqualValues tally;
+    compare_values(kernel(both + body, false), launch_of("[4, 1, 1]", 1, fill), tally);
+    CHECK(tally.otherwise == 0);
+    return tally;
+  };
+  SUBCASE("one place, in the first cluster") {
+    // Warp 0 stores its upper half, warp 1 its lower half sixteen places further on: the same places.
+    const EqualValues tally = equal_in_first(
+        loads("%r1", "%r12") +
+        "ld.global.u32 %r13, [%rd6+64];\n"
+        "setp.ge.u32 %p5, %r26, 16; and.pred %p6, %p4, %p5;\n@%p6 st.shared.u32 [%r22+256], %r12;\n"
+        "not.pred %p7, %p5; not.pred %p3, %p4; and.pred %p7, %p7, %p3;\n@%p7 st.shared.u32 [%r22+320], "
+        "%r13;\n");
+    CHECK(tally.matched == 1);  // in 1 the warps load places that meet otherwise, in 2 and 3 none that meet
+  }
+  SUBCASE("a choice by position") {
+    const EqualValues tally = equal_in_first(
+        "ld.global.u32 %r14, [%rd6]; ld.global.u32 %r15, [%rd6+128]; setp.lt.u32 %p5, %r1, 1;\n"
+        "selp.b32 %r12, %r14, %r15, %p5; mov.u32 %r13, %r14;\n" +
+        stores);
+    CHECK(tally.matched == 3);
+    CHECK(tally.equal == 0);
+  }
+  SUBCASE("a choice by position, of which one is known") {
+    const EqualValues tally = equal_in_first(
+        "ld.global.u32 %r14, [%rd6]; setp.lt.u32 %p5, %r1, 1;\n"
+        "selp.b32 %r12, %r14, %r8, %p5; mov.u32 %r13, %r14;\n" +
+        stores);
+    CHECK(tally.matched == 3);
+    CHECK(tally.equal == 0);
+  }
+  SUBCASE("a position that went through global memory") {
+    const EqualValues tally =
+        equal_in_first("st.global.u32 [%rd7], %r1; ld.global.u32 %r12, [%rd7]; mov.u32 %r13, 0;\n" + stores);
+    CHECK(tally.matched == 3);
+    CHECK(tally.equal == 3);  // the stores of the position itself, by both warps
+  }
+  SUBCASE("sums of a position and what nobody knows") {
+    const EqualValues tally = equal_in_first(
+        "ld.global.u32 %r14, [%rd6]; add.u32 %r12, %r14, %r1;\n"
+        "add.u32 %r13, %r14, 0;\n" +
+        stores);
+    CHECK(tally.matched == 3);
+    CHECK(tally.equal == 0);
+  }
+  SUBCASE("equal wherever the cluster lies") {
+    const EqualValues tally =
+        equal_in_first(loads("%r1", "%r14") +
+                       "add.u32 %r12, %r14, %r1;\n"
+                       "add.u32 %r15, %r1, 3; sub.u32 %r15, %r15, 3; add.u32 %r13, %r15, %r14;\n" +
+                       stores);
+    CHECK(tally.matched == 3);
+    CHECK(tally.equal == 3);
+  }
 }
 
 TEST_CASE("a position that reaches addresses alone makes one class, and one that decides a branch two") {
