@@ -212,8 +212,8 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
       }
       normalise(ranges);
       // With names, what follows a position has one.
-      const bool is_of_this_cluster = cta.machine.positions != nullptr && !cta.names_values() &&
-                                      cta.machine.positions->stores_position();
+      const bool is_of_this_cluster =
+          cta.machine.positions != nullptr && !cta.names_values() && cta.machine.positions->stores_position();
       const bool is_sure = !is_of_this_cluster && Cta::open_body(warp, together) == nullptr;
       const uint64_t stored = is_sure && (flags & (Event::write | Event::atomic)) == Event::write
                                   ? fingerprint(cta, warp, d, targets, together)

@@ -40,8 +40,8 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
   }
   for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = ctas.front()->position[i];
   // Values that come through flags, or from a cluster that launch control hands over, are not followed.
-  if (!o.follow_position || (o.domain != Domain::control && o.domain != Domain::names) || barriers.size() != 1 || flags.any() ||
-      o.clusters_to_cancel != 0)
+  if (!o.follow_position || (o.domain != Domain::control && o.domain != Domain::names) ||
+      barriers.size() != 1 || flags.any() || o.clusters_to_cancel != 0)
     return;
   positions = std::make_unique<PositionTracker>(p, l, o.domain == Domain::names);
   for (auto& cta : ctas) positions->start(*cta);

@@ -404,7 +404,8 @@ void compare_values(const std::string& text, const Launch& launch, EqualValues& 
       ++tally.otherwise;
       continue;
     }
-    for (const auto& [a, b] : equal_stores(names)) {
+    for (const auto& pair : equal_stores(names)) {
+      const size_t a = pair.first, b = pair.second;
       ++tally.equal;
       INFO(text);
       INFO("cluster ", c, " by the run of class ", match->trace_class, ", events ", a, " and ", b);
