@@ -2,10 +2,11 @@
 import struct
 import unittest
 from types import SimpleNamespace
+from unittest import mock
 
 from fakes import DIALECT, TARGET, ptx  # noqa: F401
 
-from turnstile_capture import CaptureError, arguments, ptx_facts
+from turnstile_capture import CaptureError, arguments, facts, memory, ptx_facts
 from turnstile_capture.single import PlainTensor
 from turnstile_capture.targets import parse_target
 from turnstile_capture.versions import dialect_of
@@ -128,6 +129,29 @@ class Ptx(unittest.TestCase):
     def test_registers_of_what_is_no_cubin(self):
         for data in (b"", b"\x7fELF", b"\x7fELF\x02" + bytes(100), b"text" * 40):
             self.assertIsNone(ptx_facts.registers_per_thread(data, "k"))
+
+    def test_registers_of_a_kernel_whose_setmaxnreg_the_assembler_ignored(self):
+        """ptxas then uses as many as it needs, not .maxnreg (message C7507 of 12.8: 154 registers, .maxnreg 168)."""
+        dynamic = ".maxnreg 168\n{ setmaxnreg.inc.sync.aligned.u32 240; }"
+        for code, used, given, remarks in ((dynamic, 154, 168, 1), (dynamic, 168, 168, 0), (".maxnreg 168\n{}", 154, 160, 0),
+                                           ("{ setmaxnreg.dec.sync.aligned.u32 24; }", 154, 160, 0), (dynamic, None, None, 0)):  # fmt: skip
+            with mock.patch.object(ptx_facts, "registers_per_thread", lambda cubin, entry, used=used: used):
+                registers, found = facts._registers(code, b"", "k")
+            self.assertEqual((registers, len(found)), (given, remarks), code)
+
+
+class Allocations(unittest.TestCase):
+    def view(self, kind, shape, allocated, offset=0):
+        strides, step = [], 1
+        for extent in reversed(shape):
+            strides.insert(0, step)
+            step *= extent
+        return memory.View(memory.Allocation(1, 4096, allocated, lambda: None), offset, kind, shape, tuple(strides))
+
+    def test_shape_and_type_of_the_whole(self):
+        for view, kind, shape in ((self.view("f32", (2, 3), 24), "f32", [2, 3]), (self.view("f32", (2, 3), 48), "f32", [12]),
+                                  (self.view("f32", (2,), 11), "b8", [11]), (self.view("s64", (1,), 9, 1), "b8", [9])):  # fmt: skip
+            self.assertEqual((memory.type_of(view), memory.extent_of(view)), (kind, (shape, None)))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ class Recording(unittest.TestCase):
     def tearDown(self):
         self._temporary.cleanup()
 
-    def launcher(self, observer=None, **more):
+    def launcher(self, observer=None, capturing=lambda: False, **more):
         compiled = SimpleNamespace(
             src=SimpleNamespace(signature={"x": "*fp32", "y": "*fp32"}, constants={}, fn=None), metadata=metadata(name="k", **more),
             asm={"ptx": ptx("k", ".u64", ".u64", *SCRATCH), "ttgir": COPY, "cubin": b""})  # fmt: skip
@@ -72,7 +72,7 @@ class Recording(unittest.TestCase):
         class CompiledKernel:
             def _init_handles(kernel):
                 made = gpu.launcher_class(FakeLauncher, self.recorder, TARGET, self.gate,
-                                          lambda name, error: self.problems.append(str(error)), observer)  # fmt: skip
+                                          lambda name, error, *what: self.problems.append(str(error)), observer, capturing)  # fmt: skip
                 kernel.run = made(None, None)
 
         stand_in.remember_kernels(CompiledKernel)
@@ -125,8 +125,76 @@ class Recording(unittest.TestCase):
     def test_scratch_memory_is_not_recorded_but_the_launch_is(self):
         self.call(self.launcher(FakeObserver(), global_scratch_size=128), *self.tensors())
         self.assertEqual((FakeLauncher.ran, self.problems),
-                         (1, ["no golden record: the kernel has scratch memory, whose contents cannot be recorded"]))  # fmt: skip
+                         (1, ["the kernel has scratch memory, whose contents cannot be recorded"]))  # fmt: skip
         self.assertNotIn("golden", os.listdir(os.path.join(self.out, "000_k")))
+
+    def test_fresh_data_in_a_loop_is_recorded_once(self):
+        x, y = self.tensors()
+        launcher = self.launcher(FakeObserver())
+        self.call(launcher, x, y)
+        self.memory.contents[x.data_ptr()] = struct.pack("<4f", 5, 6, 7, 8)
+        self.call(launcher, x, y)
+        self.assertEqual((FakeLauncher.ran, [e["times"] for e in self.recorder.launches]), (2, [2]))
+
+    def test_a_launch_that_fails_or_hangs_is_there_before(self):
+        x, y = self.tensors()
+
+        class Failing(FakeObserver):
+            def timed(self, launch):
+                self.seen = os.listdir(test.out)
+                raise RuntimeError("an illegal memory access")
+
+        test, observer = self, Failing()
+        with self.assertRaisesRegex(RuntimeError, "illegal"):
+            self.call(self.launcher(observer), x, y)
+        self.assertEqual(sorted(observer.seen), ["000_k", "index.json"])
+        self.assertEqual(len(self.recorder.launches), 1)
+
+    def test_a_launch_into_a_cuda_graph_is_saved_without_record(self):
+        x, y = self.tensors()
+
+        class NoObserver(FakeObserver):
+            def wait(self):
+                raise AssertionError("synchronizing ends the capture of a graph")
+
+            def timed(self, launch):
+                raise AssertionError("nothing runs that could be timed")
+
+        self.call(self.launcher(NoObserver(), lambda: True), x, y)
+        self.assertEqual((FakeLauncher.ran, self.problems), (1, ["it was launched while a CUDA graph was captured, and did not run then"]))
+        with open(os.path.join(self.out, "000_k", "launch.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(gpu.IN_GRAPH, text)
+        self.assertNotIn("[[cases]]", text)
+
+    def test_replays_are_counted_and_still_replay(self):
+        class Graph:
+            def replay(self):
+                return "replayed"
+
+        replays = gpu.count_replays(Graph)
+        self.assertEqual((Graph().replay(), len(replays)), ("replayed", 1))
+
+    def test_a_table_of_addresses_is_recorded_without_them(self):
+        x, y = self.tensors()
+        table = self.memory.tensor("i64", (2,), struct.pack("<2q", y.data_ptr(), 7))
+        table.memory = self.memory
+        self.call(self.launcher(FakeObserver()), table, x)
+        with open(os.path.join(self.out, "000_k/golden/records/k/captured.json"), encoding="utf-8") as file:
+            inputs = {i["buffer"]: i["sha256"] for i in json.load(file)["inputs"]}
+        self.assertEqual(inputs["x"], hashlib.sha256(struct.pack("<2q", 0, 7)).hexdigest())
+
+    def test_the_first_call_of_a_benchmark_is_recorded(self):
+        launcher, (x, y) = self.launcher(), self.tensors()
+
+        def do_bench(call, rep=3):
+            return [call() for _ in range(rep)]
+
+        testing = SimpleNamespace(do_bench=do_bench)
+        gpu.hold_back_benchmarks(testing, self.gate)
+        self.assertEqual(testing.do_bench(lambda: self.call(launcher, x, y), rep=4), ["launched"] * 4)
+        self.assertEqual((FakeLauncher.ran, [e["times"] for e in self.recorder.launches]), (4, [1]))
+        self.assertTrue(self.gate.open)
 
     def test_measurements_of_an_autotuner_are_not_recorded(self):
         launcher, (x, y) = self.launcher(), self.tensors()

@@ -121,6 +121,27 @@ del y
 assert memory.view_at(address) is None and memory.view_at(12345) is None
 """)
 
+    def test_graphs(self):
+        self.run_lines("""
+graph, ran = torch.cuda.CUDAGraph(), []
+x = torch.zeros(4, dtype=torch.int32, device="cuda")
+with torch.cuda.graph(graph, pool=torch.cuda.graph_pool_handle(), stream=torch.cuda.Stream()):
+    x += 1
+for _ in range(3):
+    graph.replay()
+assert torch.cuda.make_graphed_callables(len, ()) is len
+assert stand_in.remarks() == ["3 replays of CUDA graphs: their launches are saved as they were captured, once"]
+""")
+
+    def test_tables_of_addresses_lead_to_values(self):
+        self.run_lines("""
+import struct
+a = torch.tensor([5, 6], dtype=torch.int32, device="cuda")
+found = memory.view_at(torch.tensor([a.data_ptr()], device="cuda").tolist()[0])
+assert found.allocation.read() == struct.pack("<2i", 5, 6)
+assert memory.view_at(7) is None
+""")
+
     def test_autograd_goes_through(self):
         self.run_lines("""
 class Twice(torch.autograd.Function):

@@ -22,6 +22,7 @@ class Kernel:
     source: str = ""  # file:line of the Python function
     constants: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
+    remarks: list = field(default_factory=list)  # what a reader of the launch file should know
 
 
 def _constants(source):
@@ -38,6 +39,19 @@ def _constants(source):
     return out
 
 
+def _registers(code, cubin, entry):
+    """(registers of a thread at entry, remarks)."""
+    registers = ptx_facts.registers_per_thread(cubin, entry)
+    if registers is None:
+        return None, []
+    given = -(-registers // 8) * 8  # a warp is given 256 at a time
+    # ptxas keeps to .maxnreg where the kernel changes its registers; where it does not, it left all setmaxnreg out (C7507).
+    bound = re.search(r"^\.maxnreg\s+(\d+)", code, re.M)
+    if bound and "setmaxnreg" in code and given != int(bound[1]):
+        return int(bound[1]), [f"The assembler ignored setmaxnreg and gives a thread {given} registers; the PTX counts on {bound[1]}."]
+    return given, []
+
+
 def kernel_facts(compiled, target):
     """From triton's CompiledKernel."""
     source, metadata, asm = compiled.src, compiled.metadata, compiled.asm
@@ -46,8 +60,7 @@ def kernel_facts(compiled, target):
     kernel = Kernel(entry, code, asm.get("ttir", "") or asm.get("glir", ""), asm.get("ttgir", ""),
                     dict(source.signature), metadata, getattr(metadata, "tensordesc_meta", None))  # fmt: skip
     if target.backend == "cuda":
-        registers = ptx_facts.registers_per_thread(asm.get("cubin", b""), entry)
-        kernel.registers = None if registers is None else -(-registers // 8) * 8  # a warp is given 256 at a time
+        kernel.registers, kernel.remarks = _registers(code, asm.get("cubin", b""), entry)
         found = re.search(r"^\.target\s+([\w, ]+)", code, re.M)
         kernel.ptx_target = found[1] if found else ""
     function = getattr(source, "fn", None)

@@ -12,7 +12,7 @@ FULL_OUTPUT_LIMIT = 64 * 1024  # bytes up to which an output is kept in full; of
 
 
 def record_name(entry, case):
-    safe = [re.sub(r"[^0-9A-Za-z\-_=+.]", "_", name).lstrip(".") or "default" for name in (entry, case)]
+    safe = [re.sub(r"[^0-9A-Za-z\-_=+.]|^\.", "_", name) or "default" for name in (entry, case)]
     return f"golden/records/{safe[0]}/{safe[1]}.json"
 
 
@@ -31,9 +31,10 @@ def _output(buffer, data):
 
 def record_text(launch, code, gpu, run, outputs):
     """`gpu` and `run` as in the record; `outputs`: buffer name -> bytes after the launch."""
-    inputs = [{"buffer": buffer.name, "bytes": len(buffer.contents), "sha256": hashlib.sha256(buffer.contents).hexdigest(),
+    given = [(buffer, buffer.portable_contents()) for buffer in launch.buffers]
+    inputs = [{"buffer": buffer.name, "bytes": len(contents), "sha256": hashlib.sha256(contents).hexdigest(),
                "origin": launch.values_files.get(buffer.name, "zeros seed 0 stream 0")}
-              for buffer in launch.buffers]  # fmt: skip
+              for buffer, contents in given]  # fmt: skip
     document = {
         "turnstile_golden": 1, "launch": "launch.toml", "case": launch.cases[0], "vars": {},
         "kernel": {"entry": launch.entry, "ptx": launch.kernel_file, "ptx_sha256": hashlib.sha256(code.encode()).hexdigest(),

@@ -1,22 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture beside a running GPU: every launch runs as it would without us, and is recorded before it does.
+"""Capture beside a running GPU: every launch runs as it would without us, and is saved before it does, so that one that
+faults or hangs is there too.
 
 With --record, outputs are read back after the launch and become a golden record beside the launch file.
 """
 
+import contextlib
 import datetime
+import os
 import time
 
-from turnstile_capture import CaptureError, facts, golden, session, stand_in
+from turnstile_capture import CaptureError, facts, golden, processes, session, stand_in
 from turnstile_capture.recorder import Recorder
 from turnstile_capture.targets import parse_target
 
+WITHOUT_RECORD = "is saved without a golden record"
+IN_GRAPH = "Launched while a CUDA graph was captured: nothing ran, and values could not be read."
+
 
 class Gate:
-    """Whether launches are recorded now: while an autotuner measures, they are not."""
+    """Whether launches are recorded now: while something measures, they are not."""
 
     def __init__(self):
         self.open = True
+
+    @contextlib.contextmanager
+    def only(self, state):
+        before, self.open = self.open, state
+        try:
+            yield
+        finally:
+            self.open = before
 
 
 def hold_back_autotuning(autotuner_class, gate, all_configurations):
@@ -25,18 +39,37 @@ def hold_back_autotuning(autotuner_class, gate, all_configurations):
     bench = autotuner_class._bench
 
     def quiet_bench(self, *args, **kwargs):
-        before = gate.open
-        gate.open = "once" if all_configurations else False
-        try:
+        with gate.only("once" if all_configurations else False):
             return bench(self, *args, **kwargs)
-        finally:
-            gate.open = before
 
     autotuner_class._bench = quiet_bench
 
 
-def launcher_class(original, recorder, target, gate, on_problem, observer=None):
-    """Wraps the real launcher. `observer`: records outputs; None if they are not asked for."""
+def hold_back_benchmarks(testing, gate):
+    """Of a measurement that the program itself makes, the first call: the others work on what it left."""
+    for name in ("do_bench", "do_bench_cudagraph"):
+        if hasattr(testing, name):
+            setattr(testing, name, _first_call_only(getattr(testing, name), gate))
+
+
+def _first_call_only(bench, gate):
+    def quiet_bench(call, *args, **kwargs):
+        state = gate.open
+
+        def quiet_call(*inner, **more):
+            nonlocal state
+            now, state = state, False
+            with gate.only(now):
+                return call(*inner, **more)
+
+        return bench(quiet_call, *args, **kwargs)
+
+    return quiet_bench
+
+
+def launcher_class(original, recorder, target, gate, on_problem, observer=None, capturing=lambda: False):
+    """Wraps the real launcher. `observer`: records outputs; None if they are not asked for. `capturing`: whether launches
+    go into a CUDA graph now."""
 
     class RecordingLauncher:
         def __init__(self, src, metadata):
@@ -57,40 +90,40 @@ def launcher_class(original, recorder, target, gate, on_problem, observer=None):
                 gate.open = False
             prepared = None
             try:
-                if self._facts is None:
-                    self._facts = facts.kernel_facts(self._compiled, target)
-                if observer is not None:
-                    observer.wait()  # what earlier kernels write is input of this one
-                prepared = self._prepared((grid_x, grid_y, grid_z), values)
+                prepared = self._saved((grid_x, grid_y, grid_z), values)
             except Exception as error:  # noqa: BLE001 - the user's program must go on; the problem is told at the end
                 on_problem(self._compiled.metadata.name, error)
-            if prepared is None or observer is None or not prepared.new or not prepared.launch.cases:
-                result = launch()
-                more = {}
-            else:
-                result, more = self._observed(launch, prepared)
-            if prepared is not None:
-                recorder.commit(prepared, more)
-            return result
-
-        def _prepared(self, grid, values):
-            if observer is not None:
-                try:
-                    return recorder.prepare(self._facts, grid, values, everything=True)
-                except CaptureError as error:  # too large, or scratch memory: the launch file all the same
-                    on_problem(self._facts.entry, CaptureError(f"no golden record: {error}"))
-            return recorder.prepare(self._facts, grid, values)
-
-        def _observed(self, launch, prepared):
+            if prepared is None or not prepared.launch.cases:
+                return launch()
             result, milliseconds = observer.timed(launch)
             try:
-                outputs = {buffer.name: buffer.allocation.read() for buffer in prepared.launch.buffers if buffer.written}
-                name = golden.record_name(prepared.launch.entry, prepared.launch.cases[0])
-                text = golden.record_text(prepared.launch, prepared.kernel.code, observer.gpu(), observer.run(milliseconds), outputs)
-                return result, {name: text.encode()}
+                self._record_outputs(prepared, milliseconds)
             except Exception as error:  # noqa: BLE001
-                on_problem(prepared.launch.entry, error)
-                return result, {}
+                on_problem(prepared.launch.entry, error, WITHOUT_RECORD)
+            return result
+
+        def _saved(self, grid, values):
+            if self._facts is None:
+                self._facts = facts.kernel_facts(self._compiled, target)
+            in_graph = capturing()
+            if observer is not None and not in_graph:
+                observer.wait()  # what earlier kernels write is input of this one
+            prepared = recorder.prepare(self._facts, grid, values, [IN_GRAPH] if in_graph else [])
+            if observer is not None and prepared.new:
+                try:
+                    if in_graph:
+                        raise CaptureError("it was launched while a CUDA graph was captured, and did not run then")
+                    recorder.keep_everything(prepared)
+                except CaptureError as error:  # too large, scratch memory: the launch file all the same
+                    on_problem(self._facts.entry, error, WITHOUT_RECORD)
+            recorder.commit(prepared)
+            return prepared
+
+        def _record_outputs(self, prepared, milliseconds):
+            launch = prepared.launch
+            outputs = {buffer.name: buffer.allocation.read() for buffer in launch.buffers if buffer.written}
+            text = golden.record_text(launch, prepared.kernel.code, observer.gpu(), observer.run(milliseconds), outputs)
+            recorder.add_file(prepared, golden.record_name(launch.entry, launch.cases[0]), text.encode())
 
     return RecordingLauncher
 
@@ -139,10 +172,24 @@ def remember_addresses(torch, torch_memory):
     original = torch.Tensor.data_ptr
 
     def data_ptr(self):
-        torch_memory.view_of(self)
+        # Tensors without memory of their own (sparse ones, those of tracers) have no view, but perhaps an answer.
+        with contextlib.suppress(Exception):
+            torch_memory.view_of(self)
         return original(self)
 
     torch.Tensor.data_ptr = data_ptr
+
+
+def count_replays(graph_class):
+    """A list that grows with each replay of a CUDA graph, whose launches no launcher sees."""
+    replays, original = [], graph_class.replay
+
+    def replay(self):
+        replays.append(1)
+        return original(self)
+
+    graph_class.replay = replay
+    return replays
 
 
 def run(arguments, target, triton, dialect, problems):
@@ -150,6 +197,7 @@ def run(arguments, target, triton, dialect, problems):
         import torch
     except ImportError as error:
         raise CaptureError("--gpu needs torch") from error
+    import triton.testing
     from triton.compiler.compiler import CompiledKernel
     from triton.runtime.autotuner import Autotuner
 
@@ -168,11 +216,16 @@ def run(arguments, target, triton, dialect, problems):
     gate = Gate()
     stand_in.remember_kernels(CompiledKernel)
     hold_back_autotuning(Autotuner, gate, arguments.all_configs)
+    hold_back_benchmarks(triton.testing, gate)
     remember_addresses(torch, torch_memory)
+    replays = count_replays(torch.cuda.CUDAGraph)
+    children = processes.watch(recorder)
     knobs = getattr(getattr(triton, "knobs", None), "nvidia", None)
     if hasattr(knobs, "use_triton_dispatcher"):
         knobs.use_triton_dispatcher = False  # a path in C that passes the launcher by
+    os.environ.setdefault("TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER", "0")  # torch.compile's, likewise
     observer = Observer(torch) if arguments.record else None
-    driver.launcher_cls = launcher_class(driver.launcher_cls, recorder, there, gate, problems, observer)
+    driver.launcher_cls = launcher_class(driver.launcher_cls, recorder, there, gate, problems, observer,
+                                         torch.cuda.is_current_stream_capturing)  # fmt: skip
     status = session.run_program(arguments.program)
-    return session.report(recorder, status, 0)
+    return session.report(recorder, status, children.remarks() + session.remarks_on_replays(len(replays)))

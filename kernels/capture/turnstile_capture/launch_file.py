@@ -37,6 +37,52 @@ def comment(text):
     return "".join(f"# {line}\n" for line in str(text).split("\n"))
 
 
+def block(name, rows, note=""):
+    """A table of an array: `rows` are (key, text of the value), those without a value are left out."""
+    return f"\n[[{name}]]{note}\n" + "".join(f"{key} = {text}\n" for key, text in rows if text is not None)
+
+
+def optional(text_of, value):
+    return text_of(value) if value else None
+
+
+def _fill(buffer, index, values):
+    """Rows that say what the buffer holds before the launch."""
+    if buffer.role == "out":
+        return []  # zeros
+    if values:
+        return [("values", quoted(values))]
+    if buffer.contents is not None or buffer.type[0] in "us" or buffer.type in ("b8", "b16", "b32", "b64"):
+        return [("fill", '"zeros"')]
+    return [("fill", '"normal"'), ("seed", "1"), ("stream", str(index))]
+
+
+def _addresses(buffer):
+    more = [f", offset = {offset}" if offset else "" for _, _, offset in buffer.pointers]
+    return "[\n" + "".join(f"  {{ element = {element}, buffer = {quoted(name)}{rest} }},\n"
+                           for (element, name, _), rest in zip(buffer.pointers, more)) + "]"  # fmt: skip
+
+
+def _buffer(buffer, index, values):
+    decides = buffer.contents is not None and buffer.decides and buffer.role != "out"
+    note = "\n" + comment(buffer.note).rstrip("\n") if buffer.note else ""
+    return block("buffers", [
+        ("name", quoted(buffer.name)), ("dtype", quoted(buffer.type)), ("shape", numbers(buffer.shape)),
+        ("row_pitch", None if buffer.row_pitch is None else str(buffer.row_pitch)), ("role", quoted(buffer.role)),
+        *_fill(buffer, index, values), ("control_data", "true" if decides else None),
+        ("addresses", _addresses(buffer) if buffer.pointers else None),
+        ("previous_kernel", "true" if buffer.previous_kernel else None)], note)  # fmt: skip
+
+
+def _tensor_map(name, buffer, offset, the_map):
+    return block("tensor_maps", [
+        ("name", quoted(name)), ("buffer", quoted(buffer.name)), ("offset", optional(str, offset)),
+        ("dtype", quoted(the_map.type) if the_map.type != buffer.type else None), ("dims", numbers(the_map.dims)),
+        ("strides", optional(numbers, the_map.strides)), ("box", numbers(the_map.box)),
+        ("swizzle", quoted(the_map.swizzle) if the_map.swizzle != "none" else None), ("l2_promotion", '"128B"'),
+        ("oob_fill", '"nan"' if the_map.nan_fill else None)])  # fmt: skip
+
+
 def launch_text(launch):
     """`launch` is a recorder.Launch; every number is spelled out, so there are no variables."""
     out = [comment(line) for line in launch.remarks]
@@ -47,57 +93,13 @@ def launch_text(launch):
     out.append(f"dynamic_shared_memory = {launch.shared}\n")
     if launch.registers:
         out.append(f"registers_per_thread = {launch.registers}\n")
-    for index, buffer in enumerate(launch.buffers):
-        out.append("\n[[buffers]]\n")
-        if buffer.note:
-            out.append(comment(buffer.note))
-        out.append(f"name = {quoted(buffer.name)}\ndtype = {quoted(buffer.type)}\nshape = {numbers(buffer.shape)}\n")
-        if buffer.row_pitch is not None:
-            out.append(f"row_pitch = {buffer.row_pitch}\n")
-        out.append(f"role = {quoted(buffer.role)}\n")
-        values = launch.values_files.get(buffer.name)
-        if buffer.role == "out":
-            pass  # starts as zeros
-        elif values:
-            out.append(f"values = {quoted(values)}\n")
-        elif buffer.contents is not None or buffer.type[0] in "us" or buffer.type in ("b8", "b16", "b32", "b64"):
-            out.append('fill = "zeros"\n')
-        else:
-            out.append(f'fill = "normal"\nseed = 1\nstream = {index}\n')
-        if buffer.contents is not None and buffer.decides and buffer.role != "out":
-            out.append("control_data = true\n")
-        if buffer.pointers:
-            out.append("addresses = [\n")
-            for element, name, offset in buffer.pointers:
-                more = f", offset = {offset}" if offset else ""
-                out.append(f"  {{ element = {element}, buffer = {quoted(name)}{more} }},\n")
-            out.append("]\n")
-        if buffer.previous_kernel:
-            out.append("previous_kernel = true\n")
-    for name, buffer, offset, the_map in launch.maps:
-        out.append(f"\n[[tensor_maps]]\nname = {quoted(name)}\nbuffer = {quoted(buffer.name)}\n")
-        if offset:
-            out.append(f"offset = {offset}\n")
-        if the_map.type != buffer.type:
-            out.append(f"dtype = {quoted(the_map.type)}\n")
-        out.append(f"dims = {numbers(the_map.dims)}\n")
-        if the_map.strides:
-            out.append(f"strides = {numbers(the_map.strides)}\n")
-        out.append(f"box = {numbers(the_map.box)}\n")
-        if the_map.swizzle != "none":
-            out.append(f"swizzle = {quoted(the_map.swizzle)}\n")
-        out.append('l2_promotion = "128B"\n')
-        if the_map.nan_fill:
-            out.append('oob_fill = "nan"\n')
+    out += [_buffer(buffer, index, launch.values_files.get(buffer.name)) for index, buffer in enumerate(launch.buffers)]
+    out += [_tensor_map(*one) for one in launch.maps]
     for note, key, value, offset in launch.params:
-        out.append(f"\n[[params]]  # {note}\n")
         text = quoted(value) if key in ("buffer", "tensor_map") else number(value)
-        out.append(f"{key} = {text}\n")
-        if offset:
-            out.append(f"offset = {offset}\n")
+        out.append(block("params", [(key, text), ("offset", optional(str, offset))], f"  # {note}"))
     if launch.roles:
         out.append("\n[roles]\n")
         out += [f"{quoted(name)} = {numbers(warps)}\n" for name, warps in launch.roles.items() if warps]
-    for case in launch.cases:
-        out.append(f"\n[[cases]]\nname = {quoted(case)}\n")
+    out += [block("cases", [("name", quoted(case))]) for case in launch.cases]
     return "".join(out)

@@ -5,6 +5,7 @@ The launch file speaks of allocations, because that is what a kernel can reach; 
 which may look into one allocation. This module knows neither torch nor triton: a `View` is what the others make.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
@@ -62,6 +63,15 @@ class Buffer:
     previous_kernel: bool = False
     note: str = ""
 
+    def portable_contents(self):
+        """The contents as the launch file gives them: addresses mean nothing to anyone else."""
+        if not self.pointers:
+            return self.contents
+        contents = bytearray(self.contents)
+        for element, _, _ in self.pointers:
+            contents[8 * element : 8 * element + 8] = bytes(8)
+        return bytes(contents)
+
     @property
     def role(self):
         """What is neither known to be read nor written (scratch, targets of addresses) may be both."""
@@ -92,14 +102,17 @@ def rows_of_one_pitch(shape, strides):
     return pitch if pitch >= shape[-1] else None
 
 
+def type_of(view):
+    """The element type of the whole allocation: that of the tensor, unless it leaves a rest."""
+    return view.type if view.allocation.bytes % WIDTHS[view.type] == 0 else "b8"
+
+
 def extent_of(view):
     """(shape, row pitch or None) of the whole allocation, as close to the tensor's own shape as that allows."""
-    width = WIDTHS[view.type]
-    count = 1
-    for extent in view.shape:
-        count *= extent
+    width = WIDTHS[type_of(view)]
+    count = math.prod(view.shape)
     allocated = view.allocation.bytes
-    if view.offset == 0 and 1 <= len(view.shape) <= 8 and count > 0:
+    if type_of(view) == view.type and view.offset == 0 and 1 <= len(view.shape) <= 8 and count > 0:
         if contiguous(view.shape, view.strides) and count * width == allocated:
             return list(view.shape), None
         pitch = rows_of_one_pitch(view.shape, view.strides)

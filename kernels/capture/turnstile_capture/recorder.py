@@ -7,8 +7,10 @@ every respect are written once and counted.
 
 import hashlib
 import json
+import math
 import os
 import shutil
+import threading
 from dataclasses import dataclass, field
 
 from turnstile_capture import CaptureError, arguments, launch_file, memory, npy, ptx_facts, roles, written
@@ -46,6 +48,7 @@ class Prepared:
     contents: dict  # file -> bytes
     identity: str
     new: bool
+    entry: dict = None  # in the index, once it is committed
 
 
 class BufferTable:
@@ -64,7 +67,7 @@ class BufferTable:
         buffer = self._by_key.get(view.allocation.key)
         if buffer is None:
             shape, pitch = memory.extent_of(view)
-            buffer = memory.Buffer(self._unused(name), view.type, shape, pitch, view.allocation)
+            buffer = memory.Buffer(self._unused(name), memory.type_of(view), shape, pitch, view.allocation)
             buffer.previous_kernel = view.allocation.key in self._shared
             self._by_key[view.allocation.key] = buffer
             self.buffers.append(buffer)
@@ -110,8 +113,7 @@ class BufferTable:
 
     def _addresses(self, buffer, contents):
         """Elements that are addresses of other tensors (grouped GEMMs): the launch file names what they point to."""
-        for element in range(len(contents) // 8):
-            value = int.from_bytes(contents[8 * element : 8 * element + 8], "little")
+        for element, value in enumerate(memoryview(contents)[: len(contents) // 8 * 8].cast("Q")):
             view = self._world.view_at(value) if value else None
             if view is None:
                 continue
@@ -120,59 +122,98 @@ class BufferTable:
 
 
 class Recorder:
+    """Several threads may launch; a process that the program forks writes into a folder of its own (`in_child`)."""
+
     def __init__(self, folder, target, dialect, world, label=lambda: ""):
         self._folder, self._target, self._dialect, self._world, self._label = folder, target, dialect, world, label
-        self._seen = {}
-        self._previous = set()  # keys of the allocations of the launch before
-        self.launches = []
-        self.problems = []
+        self._start()
         os.makedirs(folder, exist_ok=True)
         if os.listdir(folder):
             raise CaptureError(f"--out {folder}: the folder is not empty")
 
+    def _start(self):
+        self._lock = threading.RLock()
+        self._seen = {}
+        self._previous = set()  # keys of the allocations of the launch before
+        self.launches = []
+        self.problems = []
+
+    def in_child(self):
+        """After a fork, in the new process: nothing is written twice, and nothing of the parent's is overwritten. The
+        folder is made when there is something to write."""
+        self._folder = os.path.join(self._folder, f"process_{os.getpid()}")
+        self._start()
+
+    def children(self):
+        """(launches, problems) of the processes that were forked, and of theirs."""
+        launches, problems = 0, 0
+        for place, _, files in os.walk(self._folder):
+            if place != self._folder and "index.json" in files and os.path.basename(place).startswith("process_"):
+                with open(os.path.join(place, "index.json"), encoding="utf-8") as file:
+                    index = json.load(file)
+                launches += len(index["launches"])
+                problems += len(index["problems"])
+        return launches, problems
+
     def record(self, kernel, grid, values):
         """One launch. `kernel`: a facts.Kernel. Returns its entry in the index."""
-        return self.commit(self.prepare(kernel, grid, values))
+        with self._lock:
+            return self.commit(self.prepare(kernel, grid, values))
 
-    def prepare(self, kernel, grid, values, everything=False):
-        """Everything about a launch that is known before it runs. `everything`: contents of all buffers that are read or
-        written, so that a GPU's outputs can be compared with."""
-        launch, contents = self._describe(kernel, grid, values, everything)
-        text = launch_file.launch_text(launch)
-        parts = [kernel.code, text] + [hashlib.sha256(contents[name]).hexdigest() for name in sorted(contents)]
-        identity = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-        return Prepared(kernel, launch, text, contents, identity, identity not in self._seen)
+    def prepare(self, kernel, grid, values, remarks=()):
+        """Everything about a launch that is known before it runs."""
+        with self._lock:
+            launch = self._describe(kernel, grid, values)
+            launch.remarks += remarks
+            contents = self._values(launch)
+            text = launch_file.launch_text(launch)
+            parts = [kernel.code, text] + [hashlib.sha256(contents[name]).hexdigest() for name in sorted(contents)]
+            identity = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+            return Prepared(kernel, launch, text, contents, identity, identity not in self._seen)
 
-    def commit(self, prepared, more_files=None):
-        """Writes the folder, unless there is one of an equal launch. `more_files`: name -> bytes."""
-        entry = self._seen.get(prepared.identity)
-        if entry is not None:
-            entry["times"] += 1
+    def keep_everything(self, prepared):
+        """The contents of all buffers become part of the launch, so that a GPU's outputs can be compared with. What makes
+        it another launch is what it was before: a loop over fresh data is recorded once."""
+        _keep_everything(prepared.launch)
+        prepared.contents = self._values(prepared.launch)
+        prepared.text = launch_file.launch_text(prepared.launch)
+
+    def commit(self, prepared):
+        """Writes the folder, unless there is one of an equal launch."""
+        with self._lock:
+            entry = self._seen.get(prepared.identity)
+            if entry is not None:
+                entry["times"] += 1
+                return entry
+            kernel, launch = prepared.kernel, prepared.launch
+            plain = arguments.plain_name(kernel.entry, 80)
+            name = f"{len(self.launches):03d}_{plain}"
+            place = os.path.join(self._folder, name)
+            partial = place + ".partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            os.makedirs(partial)
+            files = {launch.kernel_file: kernel.code.encode(), "launch.toml": prepared.text.encode(), **prepared.contents}
+            if kernel.ttgir:
+                files[f"{plain}.ttgir"] = kernel.ttgir.encode()
+            for file, data in files.items():
+                with open(os.path.join(partial, file), "wb") as out:
+                    out.write(data)
+            os.rename(partial, place)
+            entry = {"folder": name, "kernel": kernel.entry, "target": self._target.text, "ptx_target": kernel.ptx_target,
+                     "grid": launch.grid, "block": launch.block, "cluster": launch.cluster, "shared": launch.shared,
+                     "options": kernel.options, "constants": kernel.constants, "label": self._label(), "times": 1}  # fmt: skip
+            prepared.entry = self._seen[prepared.identity] = entry
+            self.launches.append(entry)
+            self.write_index()
             return entry
-        kernel, launch = prepared.kernel, prepared.launch
-        plain = arguments.plain_name(kernel.entry, 80)
-        name = f"{len(self.launches):03d}_{plain}"
-        place = os.path.join(self._folder, name)
-        partial = place + ".partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        os.mkdir(partial)
-        files = {launch.kernel_file: kernel.code.encode(), "launch.toml": prepared.text.encode(), **prepared.contents,
-                 **(more_files or {})}  # fmt: skip
-        if kernel.ttgir:
-            files[f"{plain}.ttgir"] = kernel.ttgir.encode()
-        for file, data in files.items():
-            path = os.path.join(partial, file)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as out:
-                out.write(data)
-        os.rename(partial, place)
-        entry = {"folder": name, "kernel": kernel.entry, "target": self._target.text, "ptx_target": kernel.ptx_target,
-                 "grid": launch.grid, "block": launch.block, "cluster": launch.cluster, "shared": launch.shared,
-                 "options": kernel.options, "constants": kernel.constants, "label": self._label(), "times": 1}  # fmt: skip
-        self._seen[prepared.identity] = entry
-        self.launches.append(entry)
-        self.write_index()
-        return entry
+
+    def add_file(self, prepared, name, data):
+        """Another file in the folder of a launch that was committed; `name` may have folders."""
+        path = os.path.join(self._folder, prepared.entry["folder"], name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".partial", "wb") as out:
+            out.write(data)
+        os.replace(path + ".partial", path)
 
     def forget(self, values):
         """A launch that was not understood may have written everything that it was given."""
@@ -189,12 +230,13 @@ class Recorder:
         document = {"turnstile_capture": 1, "triton": self._dialect.name, "target": self._target.text,
                     "launches": self.launches, "problems": self.problems}  # fmt: skip
         path = os.path.join(self._folder, "index.json")
+        os.makedirs(self._folder, exist_ok=True)
         with open(path + ".partial", "w", encoding="utf-8") as file:
             json.dump(document, file, indent=1)
             file.write("\n")
         os.replace(path + ".partial", path)
 
-    def _describe(self, kernel, grid, values, everything):
+    def _describe(self, kernel, grid, values):
         metadata = kernel.metadata
         parameters = arguments.kernel_parameters(kernel.signature, values, kernel.tensor_maps, self._dialect)
         cluster = arguments.cluster_of(metadata, self._dialect)
@@ -226,10 +268,8 @@ class Recorder:
         launch.buffers = table.buffers
         self._previous = {buffer.allocation.key for buffer in table.buffers if buffer.allocation is not None}
         self._world.kernel_wrote([b.allocation for b in table.buffers if b.allocation is not None and b.written])
-        if everything:
-            _keep_everything(launch)
         launch.remarks = self._remarks(kernel, metadata, pdl)
-        return launch, self._values(launch)
+        return launch
 
     def _parameter(self, parameter, table, launch):
         name = parameter.name
@@ -249,8 +289,8 @@ class Recorder:
             value = parameter.value
             view = (self._world.view_at(value) if isinstance(value, int) and value else
                     None if value is None or isinstance(value, int) else self._world.view_of(value))  # fmt: skip
-            if view is None:
-                launch.params.append((name, "u64", int(value or 0), 0))
+            if view is None or view.allocation.bytes == 0:  # torch gives an empty tensor no address
+                launch.params.append((name, "u64", int(value or 0) if isinstance(value, (int, type(None))) else 0, 0))
             else:
                 offset = value - view.allocation.address if isinstance(value, int) else view.offset
                 launch.params.append((name, "buffer", table.of(view, name, argument).name, offset))
@@ -262,21 +302,16 @@ class Recorder:
         """The .npy files; a buffer of zeros needs none."""
         files = {}
         for buffer in launch.buffers:
-            if buffer.contents is None or buffer.role == "out" or not any(buffer.contents):
+            if buffer.contents is None or buffer.role == "out" or not _any(buffer.contents):
                 continue
-            columns = 1
-            for extent in buffer.shape:
-                columns *= extent
-            if buffer.row_pitch is not None or columns * memory.WIDTHS[buffer.type] != len(buffer.contents):
+            if buffer.row_pitch is not None or math.prod(buffer.shape) * memory.WIDTHS[buffer.type] != len(buffer.contents):
                 # Between the rows of a pitch there may be values too: as one row, none is lost.
                 buffer.shape = [len(buffer.contents) // memory.WIDTHS[buffer.type]]
                 buffer.row_pitch = None
-            contents = bytearray(buffer.contents)
-            for element, _, _ in buffer.pointers:  # addresses mean nothing to anyone else
-                contents[8 * element : 8 * element + 8] = bytes(8)
-            if any(contents):
+            contents = buffer.portable_contents()
+            if _any(contents):
                 launch.values_files[buffer.name] = f"{buffer.name}.npy"
-                files[f"{buffer.name}.npy"] = npy.npy_bytes(buffer.type, buffer.shape, bytes(contents))
+                files[f"{buffer.name}.npy"] = npy.npy_bytes(buffer.type, buffer.shape, contents)
         return files
 
     def _remarks(self, kernel, metadata, pdl):
@@ -285,6 +320,7 @@ class Recorder:
             out.append(f"Launched by {self._label()}.")
         if kernel.source:
             out.append(f"Kernel: {kernel.source}.")
+        out += kernel.remarks
         if kernel.constants:
             out.append("Constants: " + ", ".join(f"{name} = {value}" for name, value in kernel.constants.items()) + ".")
         if pdl:
@@ -297,15 +333,26 @@ class Recorder:
         return out
 
 
+def _any(contents):
+    """Whether a byte is not zero; any() takes seconds for what may be here."""
+    return contents.count(0) != len(contents)
+
+
 def _keep_everything(launch):
     """Outputs are compared with what the GPU left, so what was there before counts too."""
     for buffer in launch.buffers:
-        buffer.read = True
         if buffer.allocation is None:
             raise CaptureError("the kernel has scratch memory, whose contents cannot be recorded")
+        if buffer.allocation.bytes > MOST_RECORDED:
+            raise CaptureError(f"{buffer.name} has {buffer.allocation.bytes} bytes; at most {MOST_RECORDED} are recorded")
+        if buffer.pointers and buffer.written:
+            raise CaptureError(f"{buffer.name} holds addresses and may be written: they mean nothing anywhere else")
+    contents = [buffer.allocation.read() if buffer.contents is None else None for buffer in launch.buffers]
+    for buffer, found in zip(launch.buffers, contents):
+        if found is None and buffer.contents is None:
+            raise CaptureError(f"the contents of {buffer.name} cannot be read")
+    for buffer, found in zip(launch.buffers, contents):
+        buffer.read = True
         if buffer.contents is None:
-            if buffer.allocation.bytes > MOST_RECORDED:
-                raise CaptureError(f"{buffer.name} has {buffer.allocation.bytes} bytes; at most {MOST_RECORDED} are recorded")
-            buffer.contents = buffer.allocation.read()
-            buffer.decides = False
+            buffer.contents, buffer.decides = found, False
     launch.cases.append("captured")

@@ -7,26 +7,26 @@ import runpy
 import sys
 import traceback
 
-from turnstile_capture import CaptureError, stand_in
+from turnstile_capture import CaptureError, processes, stand_in
 from turnstile_capture.recorder import Recorder
 from turnstile_capture.versions import dialect_of
 
 
 class Problems:
-    """Launches that could not be saved; the program goes on."""
+    """Launches that could not be saved, or not in full; the program goes on."""
 
     def __init__(self):
         self.recorder = None
         self._seen = set()
 
-    def __call__(self, kernel, error):
+    def __call__(self, kernel, error, consequence="is not saved"):
         text = str(error) if isinstance(error, CaptureError) else f"{type(error).__name__}: {error}"
         if (kernel, text) in self._seen:
             return
         self._seen.add((kernel, text))
         self.recorder.problems.append({"kernel": kernel, "problem": text})
         self.recorder.write_index()
-        print(f"turnstile-capture: {kernel} is not saved: {text}", file=sys.stderr)
+        print(f"turnstile-capture: {kernel} {consequence}: {text}", file=sys.stderr)
         if not isinstance(error, CaptureError) and os.environ.get("TURNSTILE_CAPTURE_DEBUG"):
             traceback.print_exception(error)
 
@@ -87,18 +87,28 @@ def run_program(words):
     return 0
 
 
-def report(recorder, status, skipped):
+def remarks_on_replays(count):
+    """CUDA graphs: what a replay launches passes every launcher by."""
+    return [f"{count} replays of CUDA graphs: their launches are saved as they were captured, once"] if count else []
+
+
+def report(recorder, status, remarks=()):
     caught = recorder.launches
     recorder.write_index()
     times = sum(entry["times"] for entry in caught)
-    print(f"turnstile-capture: {len(caught)} different launches of {times} saved", file=sys.stderr)
-    if skipped:
-        print(f"turnstile-capture: {skipped} comparisons of results skipped (no kernel ran)", file=sys.stderr)
+    forked, forked_problems = recorder.children()
+    lines = [f"{len(caught)} different launches of {times} saved"]
+    if forked or forked_problems:
+        lines.append(f"{forked} launches of forked processes saved in process_* of the same folder")
+    lines += remarks
     if status:
-        print(f"turnstile-capture: the program ended with exit code {status}", file=sys.stderr)
-    if not caught and not recorder.problems:
+        lines.append(f"the program ended with exit code {status}")
+    for line in lines:
+        print(f"turnstile-capture: {line}", file=sys.stderr)
+    problems = len(recorder.problems) + forked_problems
+    if not caught and not forked and not problems:
         return 3 if status == 0 else 1
-    return 1 if status or recorder.problems else 0
+    return 1 if status or problems else 0
 
 
 def run(arguments, target):
@@ -134,5 +144,6 @@ def run(arguments, target):
     take_over(triton, target, recorder, torch_device, problems, arguments.all_configs)
     if stand_in_torch is not None:
         stand_in_torch.install()
+    children = processes.watch(recorder)
     status = run_program(arguments.program)
-    return report(recorder, status, stand_in_torch.skipped if stand_in_torch else 0)
+    return report(recorder, status, children.remarks() + (stand_in_torch.remarks() if stand_in_torch else []))

@@ -228,4 +228,4 @@ def run(arguments, target, triton, dialect, problems):
         raise
     except Exception as error:  # noqa: BLE001 - triton's errors are of many kinds and speak for themselves
         raise CaptureError(f"{arguments.kernel}: {type(error).__name__}: {error}") from error
-    return session.report(recorder, 0, 0)
+    return session.report(recorder, 0)

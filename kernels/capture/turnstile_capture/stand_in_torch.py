@@ -10,8 +10,8 @@ is an error that says so; comparisons made to test a kernel are skipped and coun
 
 import functools
 import threading
-import types
 
+from turnstile_capture import session, stand_in_cuda
 from turnstile_capture.torch_memory import TorchMemory
 
 MOST_INTEGER_BYTES = 256 << 20
@@ -20,11 +20,6 @@ READERS = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__ind
            "__contains__", "__dlpack__", "is_nonzero"}  # fmt: skip
 FILLED_FROM_NOTHING = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 WHOLE_WRITES = {"zero_", "fill_", "copy_", "random_", "uniform_", "normal_", "fill_diagonal_"}
-
-
-def constant(value):
-    """A function of its own for each name: torch's compiler refuses two names of one function."""
-    return lambda *args, **kwargs: value
 
 
 class ValueNotKnown(RuntimeError):
@@ -38,9 +33,15 @@ class StandInTorch:
         self.torch, self.target = torch, target
         self.memory = TorchMemory(torch, pretend=True)
         self.skipped = 0  # comparisons
+        self._replays = []  # of CUDA graphs
         self.default_is_gpu = False
         self._local = threading.local()
         self._device = torch.device("cuda", 0)
+
+    def remarks(self):
+        """Lines for the end of the report."""
+        skipped = [f"{self.skipped} comparisons of results skipped (no kernel ran)"] if self.skipped else []
+        return skipped + session.remarks_on_replays(len(self._replays))
 
     # --- devices -------------------------------------------------------------------------------------------
 
@@ -271,7 +272,7 @@ class StandInTorch:
 
         self._mode = Mode()
         self._mode.__enter__()
-        self._install_cuda()
+        self._replays = stand_in_cuda.install(torch, self.target, self._device)
         self._install_comparisons()
         torch.compile = lambda model=None, **options: (lambda inner: inner) if model is None else model
 
@@ -298,82 +299,3 @@ class StandInTorch:
             original(actual, expected, *args, **kwargs)
 
         testing.assert_close = assert_close
-
-    def _install_cuda(self):
-        torch, target = self.torch, self.target
-        cuda = torch.cuda
-        major, minor = target.capability
-        properties = types.SimpleNamespace(
-            name=target.name, major=major, minor=minor, multi_processor_count=target.multiprocessors,
-            total_memory=target.memory, shared_memory_per_block=49152, warp_size=target.warp_size,
-            shared_memory_per_block_optin=target.shared_memory, shared_memory_per_multiprocessor=target.shared_memory + 1024,
-            max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, L2_cache_size=50 << 20,
-            gcnArchName=str(target.arch) if target.backend == "hip" else "", is_integrated=0, is_multi_gpu_board=0)  # fmt: skip
-
-        class Stream:
-            cuda_stream = 0
-            device = self._device
-
-            def __init__(self, *args, **kwargs):
-                pass
-
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *exc):
-                return False
-
-            def nothing(self, *args, **kwargs):
-                return None
-
-            synchronize = wait_stream = wait_event = nothing
-            query = staticmethod(lambda: True)
-
-            def record_event(self, event=None):
-                return event or Event()
-
-        class Event:
-            def __init__(self, *args, **kwargs):
-                pass
-
-            def nothing(self, *args, **kwargs):
-                return None
-
-            record = wait = synchronize = nothing
-            query = staticmethod(lambda: True)
-            elapsed_time = staticmethod(lambda other: 1.0)
-
-        class Guard:
-            def __init__(self, *args, **kwargs):
-                pass
-
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *exc):
-                return False
-
-        stream = Stream()
-        values = {
-            "is_available": True, "is_initialized": True, "device_count": 1, "init": None, "current_device": 0,
-            "set_device": None, "synchronize": None, "empty_cache": None, "get_device_name": target.name,
-            "get_device_capability": (major, minor), "get_device_properties": properties, "current_stream": stream,
-            "default_stream": stream, "set_stream": None, "is_bf16_supported": True, "memory_allocated": 0,
-            "mem_get_info": (target.memory, target.memory), "max_memory_allocated": 0, "memory_reserved": 0,
-            "max_memory_reserved": 0, "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
-            "_lazy_init": None, "is_current_stream_capturing": False,
-        }  # fmt: skip
-        answers = {name: constant(value) for name, value in values.items()}
-        answers |= {"Stream": Stream, "ExternalStream": type("ExternalStream", (Stream,), {}), "Event": Event,
-                    "stream": type("stream", (Guard,), {}), "device": type("device", (Guard,), {}),
-                    "device_of": type("device_of", (Guard,), {})}  # fmt: skip
-        for name, answer in answers.items():
-            setattr(cuda, name, answer)
-        for name in ("range_push", "range_pop", "mark"):
-            if hasattr(cuda, "nvtx"):
-                setattr(cuda.nvtx, name, constant(None))
-        torch._C._cuda_getCurrentRawStream = constant(0)
-        if target.backend == "hip":
-            torch.version.hip, torch.version.cuda = "7.0", None
-        elif not torch.version.cuda:
-            torch.version.cuda = "13.0"

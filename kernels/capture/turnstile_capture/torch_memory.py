@@ -7,6 +7,7 @@ be told from other numbers.
 """
 
 import ctypes
+import functools
 
 from turnstile_capture import CaptureError, memory
 
@@ -24,6 +25,7 @@ class TorchMemory:
         self._storages = {}  # StorageImpl -> (weak reference, address)
         self._next = FIRST_ADDRESS
         self._named = {}  # address of an allocation -> (weak reference, view without its reader)
+        self._lowest = 1 << 64  # of these addresses
         self._unknown = {}  # StorageImpl -> weak reference: contents that a kernel wrote, or that nothing set
 
     def _storage(self, tensor):
@@ -63,25 +65,34 @@ class TorchMemory:
             view = memory.View(allocation, value.storage_offset() * width, memory.element_type(value.dtype, width),
                                tuple(value.shape), tuple(value.stride()))  # fmt: skip
         # Kept without the reader, which holds the storage.
+        self._lowest = min(self._lowest, allocation.address)
         self._named[allocation.address] = (self._weak(storage), allocation.bytes, view.offset, view.type, view.shape,
                                            view.strides, storage._cdata)  # fmt: skip
         return view
 
     def view_at(self, address):
         """The tensor whose allocation holds `address`; None if there is none."""
+        if address < self._lowest:  # most integers that are looked at are no addresses
+            return None
         for base in sorted((b for b in self._named if b <= address), reverse=True)[:4]:
             weak, size, offset, kind, shape, strides, key = self._named[base]
             if address >= base + max(1, size) or weak.expired():
                 continue
-            unknown = memory.Allocation(key, base, size, lambda: None)
-            return memory.View(unknown, offset, kind, shape, strides)
+            allocation = memory.Allocation(key, base, size, functools.partial(self._read_again, weak))
+            return memory.View(allocation, offset, kind, shape, strides)
         return None
+
+    def _read_again(self, weak):
+        storage = self._torch.UntypedStorage._new_with_weak_ptr(weak.cdata)
+        return None if storage is None else self._read(storage)
 
     def _read(self, storage):
         if storage._cdata in self._unknown or storage.device.type == "meta":
             return None
         if storage.device.type == "cpu":
             return ctypes.string_at(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else b""
+        if self._torch.cuda.is_current_stream_capturing():  # a copy would end the capture of the graph
+            return None
         copy = storage.cpu()
         return ctypes.string_at(copy.data_ptr(), copy.nbytes()) if copy.nbytes() else b""
 
