@@ -71,7 +71,7 @@ class Processes(unittest.TestCase):
         subprocess.run([sys.executable, "-c", ""], check=True)
         subprocess.run(["true"], check=True)
         (remark,) = children.remarks()
-        self.assertIn("the program started 1 Python processes; what they launch is not saved", remark)
+        self.assertIn("the program started 1 Python process, and what is launched there is not saved", remark)
         process = multiprocessing.get_context("spawn").Process(target=print)
         process.start()
         process.join()

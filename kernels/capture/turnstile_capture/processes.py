@@ -29,8 +29,9 @@ class Children:
         """Lines for the end of the report."""
         if not self.pythons:
             return []
-        return [f"the program started {self.pythons} Python processes; what they launch is not saved: run it in one "
-                "process (pytest without -n, workers 0) or let it fork"]  # fmt: skip
+        count = f"{self.pythons} Python process{'es' if self.pythons > 1 else ''}"
+        return [f"the program started {count}, and what is launched there is not saved: run it in one process (pytest without -n) or "
+                "let it fork"]  # fmt: skip
 
 
 def starts_python(words):
@@ -41,7 +42,8 @@ def starts_python(words):
     if not words or HELPERS.search(" ".join(words)):
         return False
     programs = words[:3] if os.path.basename(words[0]) in ("env", "nice", "timeout", "sh", "bash") else words[:1]
-    return any(re.fullmatch(r"python[\d.]*|torchrun|pytest", os.path.basename(word)) for program in programs for word in program.split()[:1])
+    first = [os.path.basename(word) for program in programs for word in program.split()[:1]]
+    return any(re.fullmatch(r"python[\d.]*|torchrun|pytest", word) for word in first)
 
 
 def watch(recorder):
