@@ -75,7 +75,8 @@ class Programs(unittest.TestCase):
 
     def capture(self, *words, code=0):
         package = os.path.dirname(os.path.dirname(os.path.abspath(fakes.__file__)))
-        environment = dict(os.environ, PYTHONPATH=package, TRITON_CACHE_DIR=os.path.join(self.folder, "cache"))
+        paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+        environment = dict(os.environ, PYTHONPATH=paths, TRITON_CACHE_DIR=os.path.join(self.folder, "cache"))
         out = os.path.join(self.folder, "out")
         done = subprocess.run([sys.executable, "-W", "ignore", "-m", "turnstile_capture", "--out", out, *words], check=False,
                               cwd=self.folder, env=environment, capture_output=True, text=True)  # fmt: skip
