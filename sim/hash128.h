@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -59,8 +61,22 @@ constexpr Hash128 hash_text(std::string_view text) {
   return h;
 }
 
-/// A byte with a known value is an expression too: a constant.
-constexpr Hash128 hash_constant_byte(uint8_t value) { return hash_number(1, value); }
+namespace detail {
+inline constexpr Hash128 constant = hash_number(1, 0);
+inline constexpr uint64_t byte_step = 0x9e3779b97f4a7c15u;  ///< the golden ratio: no sum of few hashes
+inline constexpr size_t most_lengths = 17;
+inline constexpr std::array<Hash128, most_lengths> lengths = [] {
+  std::array<Hash128, most_lengths> out{};
+  for (size_t n = 0; n < out.size(); ++n) out[n] = hash_number(3, n);
+  return out;
+}();
+}  // namespace detail
+
+/// A byte with a known value is an expression too: a constant. Constants lie side by side, so that value_of()
+/// knows them.
+constexpr Hash128 hash_constant_byte(uint8_t value) {
+  return {detail::constant.lo, detail::constant.hi + value};
+}
 
 /// A byte that nobody wrote. It counts as foreign, so that nothing is proved from it.
 inline constexpr Hash128 undefined_byte{1, 0x756e64656669ULL};
@@ -69,18 +85,33 @@ inline constexpr Hash128 undefined_byte{1, 0x756e64656669ULL};
 /// value has the same name; each call gives another one.
 class NameSource {
  public:
-  Hash128 next() { return combine(hash_number(45, 0), hash_number(46, ++count_)); }
+  Hash128 next() { return combine(hash_number(45, 0), {0, ++count_}); }
 
  private:
   uint64_t count_ = 0;
 };
 
-/// Byte `index` of a value of several bytes.
-constexpr Hash128 byte_of(Hash128 value, unsigned index) { return combine(value, hash_number(2, index)); }
+/// Byte `index` of a value of several bytes. `value` must be a combine() result or a sum of such.
+constexpr Hash128 byte_of(Hash128 value, unsigned index) {
+  return {value.lo, value.hi + (index + 1) * detail::byte_step};
+}
 
-/// The value that consists of these bytes.
+/// The value that consists of these bytes. Nearly always they are all of one value, or all constants: one
+/// step instead of one for each byte.
 constexpr Hash128 value_of(std::span<const Hash128> bytes) {
-  Hash128 h = hash_number(3, bytes.size());
+  const size_t n = bytes.size();
+  if (n != 0 && n < detail::most_lengths) {
+    size_t in_order = 1, constants = 0;
+    while (in_order < n && bytes[in_order] == byte_of(bytes[0], static_cast<unsigned>(in_order) - 1))
+      ++in_order;
+    if (in_order == n && n > 1) return combine(bytes[0], detail::lengths[n]);
+    uint64_t value = 0;
+    while (constants < n && constants < 8 && bytes[constants].lo == detail::constant.lo &&
+           bytes[constants].hi - detail::constant.hi < 256)
+      value |= (bytes[constants].hi - detail::constant.hi) << (8 * constants++);
+    if (constants == n) return combine({detail::constant.lo, value}, detail::lengths[n]);
+  }
+  Hash128 h = n < detail::most_lengths ? detail::lengths[n] : hash_number(3, n);
   for (const Hash128& b : bytes) h = combine(h, b);
   return h;
 }

@@ -235,6 +235,34 @@ void log_step(SumLog& log, const WarpGroupOp& op, const Hash128* a, const Hash12
   if (found != 0) log.steps.push_back(step);
 }
 
+/// Names of results: each is a function of one row, one column and what stood there before. Which function is
+/// not asked, so that the sums over k need not be spelled out.
+void name_products(Hash128 node, std::span<const Hash128> a, std::span<const Hash128> b,
+                   std::span<const Hash128> c, uint32_t k, std::span<Hash128> result) {
+  const auto lines = [&](std::span<const Hash128> elements) {
+    std::vector<Hash128> out;
+    for (size_t at = 0; at < elements.size(); at += k) {
+      Hash128 line = hash_number(34, k);
+      for (const Hash128& e : elements.subspan(at, k)) line = combine(line, e);
+      out.push_back(line);
+    }
+    return out;
+  };
+  const std::vector<Hash128> rows = lines(a), columns = lines(b);
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = combine(combine(node, c[i]), combine(rows[i / columns.size()], columns[i % columns.size()]));
+}
+
+void set_results(Cta& cta, uint32_t first_warp, const Decoded& d, std::span<const Hash128> result) {
+  const uint32_t n = d.shape[1];
+  for (uint32_t w = 0; w < 4; ++w)
+    for (uint32_t i = 0; i < d.dst.size(); ++i)
+      for (uint32_t lane = 0; lane < warp_size; ++lane) {
+        const ResultPlace p = result_place(w, lane, i);
+        cta.warps[first_warp + w]->regs.set_expression(d.dst[i], lane, 4, result[p.row * n + p.column]);
+      }
+}
+
 // One node per output and group: the accumulator before, and the products of the group in any order (T6: the
 // sum inside a group is exact, so its order is free). A product of two known +0 adds nothing and is left out.
 // Rows that hold leaves of foreign rows only cannot concern the row under test: they get one foreign mark
@@ -261,6 +289,10 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
                                       : hash_number(31, 0);
       }
   std::vector<Hash128> result(size_t{64} * n);
+  if (cta.names_values()) {
+    name_products(node, a, b, c, k, result);
+    return set_results(cta, first_warp, d, result);
+  }
   std::vector<uint32_t> distinct;  // rows already computed
   for (uint32_t r = 0; r < 64; ++r) {
     const Hash128* row = &a[size_t{r} * k];
@@ -292,12 +324,7 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
       result[r * n + j] = combine(combine(node, c[r * n + j]), sum);
     }
   }
-  for (uint32_t w = 0; w < 4; ++w)
-    for (uint32_t i = 0; i < d.dst.size(); ++i)
-      for (uint32_t lane = 0; lane < warp_size; ++lane) {
-        const ResultPlace p = result_place(w, lane, i);
-        cta.warps[first_warp + w]->regs.set_expression(d.dst[i], lane, 4, result[p.row * n + p.column]);
-      }
+  set_results(cta, first_warp, d, result);
 }
 
 }  // namespace

@@ -100,9 +100,14 @@ Result<GlobalMemory> GlobalMemory::create(const Launch& launch,
   return memory;
 }
 
+Hash128 GlobalMemory::group_name(uint32_t buffer, uint64_t offset) {
+  return combine(hash_number(51, buffer), hash_number(52, offset / group_bytes));
+}
+
 Hash128 GlobalMemory::leaf(uint32_t buffer, uint64_t offset) const {
   const Buffer& b = buffers_[buffer];
-  if (domain_ == Domain::names) return combine(hash_number(51, buffer), hash_number(52, offset));
+  if (domain_ == Domain::names)
+    return byte_of(group_name(buffer, offset), static_cast<unsigned>(offset % group_bytes));
   const uint64_t element = offset / b.element_bytes;
   uint64_t rest = element / b.pitch;
   const uint64_t column = element % b.pitch;
@@ -147,13 +152,24 @@ void GlobalMemory::read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun&
         if (out.known[at + i] == 0) out.cells[at + i] = undefined_byte;
     return;
   }
-  for (size_t i = 0; i < bytes; ++i) {
+  std::memset(&out.known[at], 0, bytes);
+  for (size_t i = 0; i < bytes;) {
     const uint64_t where = offset + i;
-    auto page = b.pages.find(where / page_bytes);
-    out.known[at + i] = 0;
-    out.cells[at + i] = page != b.pages.end() && page->second.written[where % page_bytes]
-                            ? page->second.cells[where % page_bytes]
-                            : leaf(buffer, where);
+    const size_t here = std::min<size_t>(bytes - i, group_bytes - where % group_bytes);
+    const auto page = b.pages.find(where / page_bytes);
+    if (page != b.pages.end()) {
+      for (size_t k = 0; k < here; ++k)
+        out.cells[at + i + k] = page->second.written[(where + k) % page_bytes]
+                                    ? page->second.cells[(where + k) % page_bytes]
+                                    : leaf(buffer, where + k);
+    } else if (domain_ == Domain::names) {
+      const Hash128 group = group_name(buffer, where);
+      for (size_t k = 0; k < here; ++k)
+        out.cells[at + i + k] = byte_of(group, static_cast<unsigned>((where + k) % group_bytes));
+    } else {
+      for (size_t k = 0; k < here; ++k) out.cells[at + i + k] = leaf(buffer, where + k);
+    }
+    i += here;
   }
 }
 

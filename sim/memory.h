@@ -121,6 +121,9 @@ class GlobalMemory {
     std::unordered_map<uint64_t, Page> pages;  // provenance: written bytes
   };
   Hash128 leaf(uint32_t buffer, uint64_t offset) const;
+  /// With names, the value of which the bytes that lie together are bytes. A divisor of page_bytes.
+  static constexpr size_t group_bytes = 16;
+  static Hash128 group_name(uint32_t buffer, uint64_t offset);
 
   std::vector<Buffer> buffers_;
   Domain domain_ = Domain::control;
