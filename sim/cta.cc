@@ -8,6 +8,7 @@
 
 #include "model/must.h"
 #include "sim/copy.h"
+#include "sim/handlers.h"
 #include "sim/machine.h"
 #include "sim/origin.h"
 #include "sim/position_tracker.h"
@@ -91,7 +92,7 @@ Cta::Cta(Machine& m, uint16_t number, Dim3 where)
                                        names_values() ? &machine.names : nullptr);
     const uint32_t lanes = std::min(warp_size, threads - w * warp_size);
     warp->started = lanes == warp_size ? all_lanes : (LaneMask{1} << lanes) - 1;
-    warp->fragments.push_back({0, warp->started, false, {}});
+    warp->fragments.push_back({0, warp->started, false, {}, warp->families});
     warp->strands.push_back(
         {warp->started, recorder.take_agent(index, static_cast<uint16_t>(w), role_of(launch, w))});
     warp->owned_registers = p.registers_per_thread;
@@ -145,6 +146,7 @@ bool Cta::run_warp(Warp& warp) {
         if (warp.fragments[j].pc != f.pc || warp.fragments[j].wait.entered || f.wait.entered) continue;
         f.lanes |= warp.fragments[j].lanes;
         f.blocked = false;
+        if (f.family != warp.fragments[j].family) f.family = 0;
         warp.fragments.erase(warp.fragments.begin() + static_cast<ptrdiff_t>(j));
       }
       // At the end of what its lanes might have jumped over, it waits for the rest of them.
@@ -200,8 +202,12 @@ bool Cta::run_warp(Warp& warp) {
     }
     if (active != next->lanes) {
       // Lanes whose guard is false go on alone, so that they never wait for those that execute.
-      const Fragment skipped{next->pc + 1, next->lanes & ~active, false, {}};
+      Fragment skipped{next->pc + 1, next->lanes & ~active, false, {}, next->family};
       next->lanes = active;
+      if (d.run == exec_branch || d.run == exec_branch_indexed) {
+        skipped.family = warp.part_of_family(next->family);
+        next->family = warp.part_of_family(next->family);
+      }
       warp.fragments.push_back(skipped);
     }
     if (!warp.in_flight.empty() && !check_in_flight(warp, d, active)) {
@@ -220,6 +226,8 @@ bool Cta::run_warp(Warp& warp) {
         Fragment& f = fragment_at(warp, lanes);
         f.wait = {};
         ++f.pc;
+        // Lanes that poll may get different answers, here one for all.
+        if (d.run == exec_mbarrier_wait || d.poll != Decoded::none) f.family = 0;
         moved = true;
         break;
       }
@@ -265,9 +273,11 @@ bool Cta::pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes) {
   }
   if (fragment.lanes == lanes) {
     fragment.pc = ways.at;
+    fragment.family = 0;
     return true;
   }
   fragment.lanes &= ~lanes;
+  fragment.family = warp.part_of_family(fragment.family);
   warp.fragments.push_back({ways.at, lanes, false, {}});
   return true;
 }

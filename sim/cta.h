@@ -46,11 +46,15 @@ struct WaitState {
 /// Lanes of a warp with the same program counter. Lanes diverge at branches and meet again when their
 /// counters are equal; the fragment with the lowest counter runs first, which gives the usual reconvergence
 /// without knowing the control flow graph.
+///
+/// That they meet again is a choice of ours: a GPU may leave lanes apart that a branch has parted, until they
+/// are synchronised. Lanes of one `family` certainly run together; 0: no family.
 struct Fragment {
   uint32_t pc = 0;
   LaneMask lanes = 0;
   bool blocked = false;
   WaitState wait;
+  uint32_t family = 0;
 };
 
 /// Lanes that share their program order in the trace (model/trace.h, AgentId). Forked when a part of them
@@ -80,6 +84,7 @@ struct Warp {
   std::vector<Strand> strands;
   LaneMask started = 0;  ///< lanes that exist
   LaneMask exited = 0;
+  uint32_t families = 1;         ///< of fragments, that there were; the first is that of all lanes
   uint32_t owned_registers = 0;  ///< per thread (setmaxnreg)
   InFlightRegisters in_flight;
   TouchedRegisters touched;
@@ -92,6 +97,8 @@ struct Warp {
   std::vector<WindowMemory> local;  ///< per lane, if the kernel has local memory
 
   LaneMask live() const { return started & ~exited; }
+  /// A family for a part of the lanes of another.
+  uint32_t part_of_family(uint32_t family) { return family == 0 ? 0 : ++families; }
   ClusterBarrier::Seat cluster_seat(uint64_t completed) const {
     return cluster_arrivals > completed       ? ClusterBarrier::Seat::arrived
            : cluster_arrivals > cluster_waits ? ClusterBarrier::Seat::released

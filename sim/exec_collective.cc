@@ -23,6 +23,7 @@ Step by_member_mask(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, uint
         d, fmt::format("the member mask of '{}' depends on a value that this launch does not give",
                        d.text->mnemonic));
   LaneMask ready = 0, absent = 0;
+  bool one_group = true;  // lanes that met here go on together
   for (LaneMask rest = lanes; rest != 0;) {
     const auto mask =
         static_cast<LaneMask>(warp.regs.get(mask_register, static_cast<unsigned>(std::countr_zero(rest))));
@@ -41,15 +42,20 @@ Step by_member_mask(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, uint
       continue;
     }
     if (const Step step = body(members); step != Step::next) return step;
+    one_group = ready == 0;
     ready |= members;
   }
-  if (ready == lanes) return Step::next;
+  const uint32_t family = ready != 0 && one_group ? ++warp.families : 0;
+  if (ready == lanes) {
+    cta.fragment_at(warp, lanes).family = family;
+    return Step::next;
+  }
   if (ready == 0) return cta.wait_for_lanes(warp, lanes, absent);
   Fragment& f = cta.fragment_at(warp, lanes);
   f.lanes &= ~ready;
   cta.wait_for_lanes(warp, f.lanes, absent);
   f.blocked = true;
-  warp.fragments.push_back({d.index + 1, ready, false, {}});
+  warp.fragments.push_back({d.index + 1, ready, false, {}, family});
   return Step::moved;
 }
 
@@ -159,6 +165,26 @@ void set_of_all_lanes(const Cta& cta, Warp& warp, const Decoded& d, LaneMask lan
                              (d.dst_bits[0] + 7u) / 8u, h);
 }
 
+/// As above, but each lane has a result of its own, and there may be a predicate too.
+void name_matches(const Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  Hash128 all = combine(d.key_name, hash_number(54, lanes));
+  if (cta.names_values())
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+      all = combine(all,
+                    warp.regs.expression(d.src[0], static_cast<unsigned>(std::countr_zero(rest)), d.bytes));
+  for (size_t r = 0; r < d.dst.size(); ++r) {
+    if (d.dst[r] == Decoded::none) continue;
+    warp.regs.forget(d.dst[r], lanes);
+    if (!cta.names_values()) continue;
+    for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      const uint64_t which = d.variant == 1 ? r : uint64_t{2} + lane;  // match.all: one answer for all lanes
+      warp.regs.set_expression(d.dst[r], lane, (d.dst_bits[r] + 7u) / 8u,
+                               combine(all, hash_number(55, which)));
+    }
+  }
+}
+
 /// One value of all lanes (redux.sync).
 Step reduce_lanes(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
@@ -222,7 +248,61 @@ Step vote(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
+/// Lanes that gave the same value, or (variant 1) all of them or none (match.sync).
+Step match_lanes(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  cta.order_strands(warp, lanes, d.index);
+  const bool all = d.variant == 1;
+  const unsigned bytes = d.bytes;
+  if ((warp.regs.known(d.src[0]) & lanes) != lanes) {
+    if (cta.provenance() && !cta.names_values())
+      return cta.unknown(d, "a match over values that are expressions: it compares all lanes at once");
+    name_matches(cta, warp, d, lanes);
+    return Step::next;
+  }
+  std::array<LaneMask, warp_size> same{};  // the destination may be the source
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    for (LaneMask others = lanes; others != 0; others &= others - 1) {
+      const auto other = static_cast<unsigned>(std::countr_zero(others));
+      const uint64_t difference = warp.regs.get(d.src[0], lane) ^ warp.regs.get(d.src[0], other);
+      if ((difference & width_mask(8 * bytes)) == 0) same[lane] |= LaneMask{1} << other;
+    }
+  }
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const bool equal = same[lane] == lanes;
+    if (d.dst[0] != Decoded::none) warp.regs.set(d.dst[0], lane, all && !equal ? 0 : same[lane]);
+    if (d.dst.size() > 1 && d.dst[1] != Decoded::none) warp.regs.set(d.dst[1], lane, equal ? 1 : 0);
+  }
+  return Step::next;
+}
+
 }  // namespace
+
+Step exec_match(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  return by_member_mask(cta, warp, d, lanes, d.src[1],
+                        [&](LaneMask members) { return match_lanes(cta, warp, d, members); });
+}
+
+// Which lanes run together is the GPU's choice once a branch has parted them (PTX ISA 9.7.13.7: no
+// synchronisation is implied): the mask is then unknown.
+Step exec_active_mask(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
+  const uint32_t family = cta.fragment_at(warp, lanes).family;
+  const bool together =
+      family != 0 && std::all_of(warp.fragments.begin(), warp.fragments.end(), [&](const Fragment& f) {
+        return f.lanes == lanes || f.family != family || f.pc == d.index + 1;  // there: its guard was false
+      });
+  if (together) {
+    warp.regs.set_lanes(d.dst[0], lanes, lanes);
+    return Step::next;
+  }
+  if (cta.provenance() && !cta.names_values())
+    return cta.unknown(d,
+                       "which lanes run together here is not determined: a branch has parted them and "
+                       "nothing has synchronised them since");
+  warp.regs.forget(d.dst[0], lanes);
+  return Step::next;
+}
 
 Step exec_shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   return by_member_mask(cta, warp, d, lanes, d.src[3],

@@ -30,6 +30,7 @@ Step exec_branch_indexed(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes)
                        "give the buffer it was loaded from `control_data = true` and its values");
   const std::vector<uint32_t>& targets = d.text->branch_targets;
   std::vector<Fragment> parts;
+  const uint32_t family = cta.fragment_at(warp, lanes).family;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const uint64_t index = warp.regs.get(d.src[0], lane) & 0xffffffff;
@@ -39,7 +40,8 @@ Step exec_branch_indexed(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes)
                        "keep the index below the length of the .branchtargets list");
     const uint32_t target = targets[index];
     auto same = std::find_if(parts.begin(), parts.end(), [&](const Fragment& f) { return f.pc == target; });
-    if (same == parts.end()) same = parts.insert(parts.end(), Fragment{target, 0, false, {}});
+    if (same == parts.end())
+      same = parts.insert(parts.end(), Fragment{target, 0, false, {}, warp.part_of_family(family)});
     same->lanes |= LaneMask{1} << lane;
   }
   cta.fragment_at(warp, lanes) = parts.front();

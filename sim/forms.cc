@@ -294,6 +294,22 @@ Reading read_vote(const ptx::Instruction& i, Decoded& d) {
              : Reading("its modifiers");
 }
 
+/// .any.sync or .all.sync, of b32 or b64; variant 1: all.
+Reading read_match(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_match;
+  d.variant = has(i, "all") ? 1 : 0;
+  d.bytes = has(i, "b64") ? 8 : 4;
+  return only(i, {"any", "all", "sync", "b32", "b64"}) && i.modifiers.size() == 4 && has(i, "sync") &&
+                 has(i, "all") != has(i, "any") && has(i, "b32") != has(i, "b64")
+             ? fine
+             : Reading("its modifiers");
+}
+
+Reading read_active_mask(const ptx::Instruction& i, Decoded& d) {
+  d.run = exec_active_mask;
+  return only(i, {"b32"}) && i.modifiers.size() == 2 ? fine : Reading("its modifiers");
+}
+
 Reading read_cp(const ptx::Instruction& i, Decoded& d) {
   if (!has(i, "bulk")) return read_cp_async(i, d);
   if (has(i, "commit_group")) {
@@ -408,7 +424,7 @@ struct Family {
   Reading (*read)(const ptx::Instruction&, Decoded&);
 };
 
-constexpr std::array<Family, 42> families = {{
+constexpr std::array<Family, 44> families = {{
     {"ld", read_load},
     {"st", read_store},
     {"mov", read_move},
@@ -433,6 +449,8 @@ constexpr std::array<Family, 42> families = {{
     {"elect", read_elect},
     {"shfl", read_shuffle},
     {"vote", read_vote},
+    {"match", read_match},
+    {"activemask", read_active_mask},
     {"cp", read_cp},
     {"wgmma", read_wgmma},
     {"mma", read_mma},
@@ -480,7 +498,7 @@ Result<Decoded> decode_form(const ptx::Instruction& instruction, const Program& 
     case PureLookup::unsupported:
       return not_implemented(instruction, program, why);
   }
-  if (d.src.size() < d.pure.inputs || d.dst.empty())
+  if (d.src.size() + (d.pure.reads_carry ? 1 : 0) < d.pure.inputs || d.dst.empty())
     return not_implemented(instruction, program, "this number of operands");
   const bool packs = instruction.root() == "cvt" && d.pure.inputs == 2 && d.pure.result_bits >= 16;
   d.run = packs ? exec_pack_pair : exec_pure;

@@ -54,6 +54,8 @@ Step exec_setmaxnreg(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_elect(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_shuffle(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_vote(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_match(Cta&, Warp&, const Decoded&, LaneMask);
+Step exec_active_mask(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_warp_sync(Cta&, Warp&, const Decoded&, LaneMask);
 inline constexpr std::array<std::string_view, 6> reduction_names = {"add", "min", "max", "and", "or", "xor"};
 enum ReduxForm : uint8_t { redux_add, redux_min, redux_max, redux_and, redux_or, redux_xor };

@@ -62,6 +62,8 @@ constexpr Row rows[] = {
     {exec_vote, "?"},  // by mode, see below
     {exec_warp_sync, "s"},
     {exec_redux, "Dss"},
+    {exec_match, "1ss"},
+    {exec_active_mask, "d"},
     {exec_tensor_copy, "?"},
     {exec_plain_copy, "?"},
     {exec_bulk_commit, ""},
@@ -71,11 +73,14 @@ constexpr Row rows[] = {
     {exec_wgmma_wait, "i"},
 };
 
+/// Sources of arithmetic that are written: the carry flag is not.
+size_t operand_inputs(const Decoded& d) { return d.pure.inputs - (d.pure.reads_carry ? 1u : 0u); }
+
 /// The shape of an instruction; nothing if no row has its function, which is then refused.
 std::optional<std::string> shape_of(const Decoded& d) {
   if (d.run == exec_pure || d.run == exec_pack_pair) {
     std::string shape(d.dst.size() > 1 ? "r" : "D");  // r: two results of the arithmetic table
-    for (size_t i = 0; i < d.pure.inputs; ++i) shape += d.pure.input_bits[i] == 1 ? 'p' : 's';
+    for (size_t i = 0; i < operand_inputs(d); ++i) shape += d.pure.input_bits[i] == 1 ? 'p' : 's';
     return shape;
   }
   const std::vector<std::string>& m = d.text->modifiers;
@@ -269,7 +274,7 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
     } else {
       w.at_least(w.operand(0), d.pure.result_bits);
     }
-    for (size_t i = 0; i < d.pure.inputs; ++i) w.at_least(w.operand(1 + i), d.pure.input_bits[i]);
+    for (size_t i = 0; i < operand_inputs(d); ++i) w.at_least(w.operand(1 + i), d.pure.input_bits[i]);
   } else if (d.run == exec_load || d.run == exec_store) {
     const size_t data = d.run == exec_load ? 0 : 1;
     const size_t count = d.run == exec_load ? d.dst.size() : d.src.size() - 1;
@@ -300,6 +305,13 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
   } else if (d.run == exec_shuffle) {
     w.exactly(w.operand(0).kind == OperandKind::paired ? w.operand(0).elements[0] : w.operand(0), 32);
     w.exactly(w.operand(1), 32);
+  } else if (d.run == exec_match) {
+    const bool paired = w.operand(0).kind == OperandKind::paired;
+    if (paired && d.variant == 0) return "has one result, the mask";
+    w.exactly(paired ? w.operand(0).elements[0] : w.operand(0), 32);
+    w.exactly(w.operand(1), 8u * d.bytes);
+  } else if (d.run == exec_active_mask) {
+    w.exactly(w.operand(0), 32);
   } else if (d.run == exec_vote && d.variant == 3) {
     w.exactly(w.operand(0), 32);
   } else if (d.run == exec_mbarrier_arrive) {

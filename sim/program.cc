@@ -433,10 +433,21 @@ class Builder {
       return fail(
           p_.module.path, i.position.line, i.position.column,
           fmt::format("'{}' uses a parameter of a call other than by ld.param and st.param", i.mnemonic));
+    add_carry_flag(*decoded);
     narrow_decimal_floats(i, *decoded);
     decoded->is_move = decoded->run == exec_move;
     decoded->is_wgmma = i.root() == "wgmma";
     return decoded;
+  }
+
+  /// CC.CF is a register like any other, but that no operand names it. It has no value at the start.
+  void add_carry_flag(Decoded& d) {
+    if (!d.pure.reads_carry && !d.pure.writes_carry) return;
+    if (carry_flag_ == Decoded::none) carry_flag_ = new_register(1);
+    if (d.pure.reads_carry) d.src.push_back(carry_flag_);
+    if (!d.pure.writes_carry) return;
+    d.dst.push_back(carry_flag_);
+    d.dst_bits.push_back(1);
   }
 
   /// A decimal float that stands for a 32-bit float is that float (PG11); the parser gives it as 64 bits.
@@ -464,6 +475,7 @@ class Builder {
   std::map<uint64_t, uint32_t> shared_addresses_;
   std::vector<uint32_t> decimal_floats_;  // source positions of the instruction being decoded
   std::map<std::string, uint32_t> specials_;
+  uint32_t carry_flag_ = Decoded::none;
 };
 
 /// Registers whose values come to a fragment by moves alone, the fragments too.

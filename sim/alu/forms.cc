@@ -23,6 +23,7 @@ constexpr FormFlags kFloatAdd{.commutative = true, .floating = true, .contracts 
 
 constexpr std::string_view kSigned = "s16 s32 s64";
 constexpr std::string_view kInteger = "u16 u32 u64 s16 s32 s64";
+constexpr std::string_view kWords = "u32 u64 s32 s64";
 constexpr std::string_view kIntegerOrPair = "u16 u32 u64 s16 s32 s64 u16x2 s16x2";
 constexpr std::string_view kHalf = "f16 f16x2";
 constexpr std::string_view kBrain = "bf16 bf16x2";
@@ -50,6 +51,14 @@ constexpr Form kForms[] = {
     {"mad", "hi", kInteger, "t=ttt", mad_high, nullptr, kCommutes},
     {"mad", "hi sat", "s32", "t=ttt", mad_high, nullptr, kCommutes},
     {"mad", "wide", "u16 u32 s16 s32", "w=ttw", mad_wide, nullptr, kCommutes},
+    {"add", "cc", kWords, "t=tt", add_carry<false>, add_carry_out<false>, kCommutes},
+    {"addc", "cc?", kWords, "t=ttc", add_carry<true>, add_carry_out<true>, kCommutes},
+    {"sub", "cc", kWords, "t=tt", sub_borrow<false>, sub_borrow_out<false>, kPlain},
+    {"subc", "cc?", kWords, "t=ttc", sub_borrow<true>, sub_borrow_out<true>, kPlain},
+    {"mad", "lo cc", kWords, "t=ttt", mad_low_carry<false>, mad_low_carry_out<false>, kCommutes},
+    {"mad", "hi cc", kWords, "t=ttt", mad_high_carry<false>, mad_high_carry_out<false>, kCommutes},
+    {"madc", "lo cc?", kWords, "t=tttc", mad_low_carry<true>, mad_low_carry_out<true>, kCommutes},
+    {"madc", "hi cc?", kWords, "t=tttc", mad_high_carry<true>, mad_high_carry_out<true>, kCommutes},
     {"mul24", "lo", "u32 s32", "t=tt", mul24_low, nullptr, kCommutes},
     {"mul24", "hi", "u32 s32", "t=tt", mul24_high, nullptr, kCommutes},
     {"mad24", "lo", "u32 s32", "t=ttt", mad24_low, nullptr, kCommutes},
@@ -220,12 +229,6 @@ constexpr Form kForms[] = {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"add", "cc", "the carry flag is not modelled"},
-    {"addc", "", "the carry flag is not modelled"},
-    {"sub", "cc", "the carry flag is not modelled"},
-    {"subc", "", "the carry flag is not modelled"},
-    {"mad", "cc", "the carry flag is not modelled"},
-    {"madc", "", "the carry flag is not modelled"},
     {"cvt", "rs", "stochastic rounding is not modelled"},
     {"cvt", "pack", "cvt.pack is not modelled"},
 };

@@ -103,6 +103,71 @@ uint64_t mad_wide(const PureConfig& config, const uint64_t* in) {
   return (mul_wide(config, in) + in[2]) & low_mask(2u * config.bits);
 }
 
+namespace {
+
+/// A sum of two words and a bit: the word of the type's width, and what it carries out of it.
+struct CarrySum {
+  uint64_t word;
+  uint64_t carry;
+};
+CarrySum carry_sum(const PureConfig& config, uint64_t a, uint64_t b, uint64_t carry) {
+  const uint64_t mask = low_mask(config.bits);
+  const uint64_t partial = (a + b) & mask, word = (partial + carry) & mask;
+  return {word, partial < a || word < partial ? 1u : 0u};  // both at once cannot be
+}
+
+}  // namespace
+
+template <bool carries_in>
+uint64_t add_carry(const PureConfig& config, const uint64_t* in) {
+  return carry_sum(config, in[0], in[1], carries_in ? in[2] : 0).word;
+}
+template <bool carries_in>
+uint64_t add_carry_out(const PureConfig& config, const uint64_t* in) {
+  return carry_sum(config, in[0], in[1], carries_in ? in[2] : 0).carry;
+}
+template <bool carries_in>
+uint64_t sub_borrow(const PureConfig& config, const uint64_t* in) {
+  return (in[0] - in[1] - (carries_in ? in[2] : 0)) & low_mask(config.bits);
+}
+template <bool carries_in>
+uint64_t sub_borrow_out(const PureConfig&, const uint64_t* in) {
+  return in[0] < in[1] || (carries_in && in[2] != 0 && in[0] == in[1]) ? 1 : 0;
+}
+template <bool carries_in>
+uint64_t mad_low_carry(const PureConfig& config, const uint64_t* in) {
+  return carry_sum(config, mul_low(config, in), in[2], carries_in ? in[3] : 0).word;
+}
+template <bool carries_in>
+uint64_t mad_low_carry_out(const PureConfig& config, const uint64_t* in) {
+  return carry_sum(config, mul_low(config, in), in[2], carries_in ? in[3] : 0).carry;
+}
+template <bool carries_in>
+uint64_t mad_high_carry(const PureConfig& config, const uint64_t* in) {
+  return carry_sum(config, mul_high(config, in), in[2], carries_in ? in[3] : 0).word;
+}
+template <bool carries_in>
+uint64_t mad_high_carry_out(const PureConfig& config, const uint64_t* in) {
+  return carry_sum(config, mul_high(config, in), in[2], carries_in ? in[3] : 0).carry;
+}
+
+template uint64_t add_carry<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t add_carry<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t add_carry_out<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t add_carry_out<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t sub_borrow<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t sub_borrow<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t sub_borrow_out<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t sub_borrow_out<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_low_carry<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_low_carry<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_low_carry_out<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_low_carry_out<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_high_carry<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_high_carry<true>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_high_carry_out<false>(const PureConfig& config, const uint64_t* in);
+template uint64_t mad_high_carry_out<true>(const PureConfig& config, const uint64_t* in);
+
 uint64_t mul24_low(const PureConfig& config, const uint64_t* in) {
   return product24(config, in) & low_mask(32);
 }

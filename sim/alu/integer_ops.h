@@ -16,6 +16,26 @@ uint64_t mul_wide(const PureConfig& config, const uint64_t* in);
 uint64_t mad_low(const PureConfig& config, const uint64_t* in);
 uint64_t mad_high(const PureConfig& config, const uint64_t* in);  ///< .sat clamps the final addition
 uint64_t mad_wide(const PureConfig& config, const uint64_t* in);
+
+/// Extended precision (PTX ISA 9.7.2). Carry chains work on bit patterns: the carry is that of the unsigned
+/// addition whatever the type, and of a subtraction it is the borrow. `carries_in`: the last source is CC.CF.
+template <bool carries_in>
+uint64_t add_carry(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t add_carry_out(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t sub_borrow(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t sub_borrow_out(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t mad_low_carry(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t mad_low_carry_out(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t mad_high_carry(const PureConfig& config, const uint64_t* in);
+template <bool carries_in>
+uint64_t mad_high_carry_out(const PureConfig& config, const uint64_t* in);
+
 uint64_t mul24_low(const PureConfig& config, const uint64_t* in);
 uint64_t mul24_high(const PureConfig& config, const uint64_t* in);
 uint64_t mad24_low(const PureConfig& config, const uint64_t* in);

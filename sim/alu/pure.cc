@@ -89,8 +89,12 @@ Width width_of(char letter, const Modifiers& modifiers) {
   }
 }
 
+bool reads_carry(const Form& form) { return form.operands.back() == 'c'; }
+
+/// Of those that are operands.
 size_t source_count(const Form& form, const Modifiers& modifiers) {
   const std::string_view sources = form.operands.substr(2);
+  if (reads_carry(form)) return sources.size() - 1;
   if (sources.back() != '+') return sources.size();
   return sources.size() - (modifiers.config.bool_op == BoolOp::none ? 1 : 0);
 }
@@ -100,10 +104,12 @@ void fill(const Form& form, const Modifiers& modifiers, PureOp& op) {
   op.run = form.run;
   op.run_second = form.run_second;
   op.config = modifiers.config;
-  op.inputs = static_cast<uint8_t>(source_count(form, modifiers));
+  op.reads_carry = reads_carry(form);
+  op.writes_carry = modifiers.has("cc");
+  op.inputs = static_cast<uint8_t>(source_count(form, modifiers) + (op.reads_carry ? 1 : 0));
   for (size_t i = 0; i < op.inputs; ++i) {
     const char letter = form.operands[2 + i];
-    const Width width = width_of(letter == '+' ? 'p' : letter, modifiers);
+    const Width width = width_of(letter == '+' || letter == 'c' ? 'p' : letter, modifiers);
     op.input_bits[i] = width.bits;
     op.input_is_float[i] = width.is_float;
   }
@@ -149,7 +155,7 @@ PureLookup find_pure(const ptx::Instruction& instruction, PureOp& out, std::stri
       continue;
     }
     const bool paired = instruction.operands.front().kind == ptx::OperandKind::paired;
-    if (paired && form.run_second == nullptr) {
+    if (paired && (form.run_second == nullptr || reads_carry(form) || modifiers.has("cc"))) {
       why = "`" + instruction.mnemonic + "` has one destination, not a pair";
       return PureLookup::unsupported;
     }

@@ -63,7 +63,7 @@ using LaneFunction = uint64_t (*)(const PureConfig&, const uint64_t* inputs);
 struct PureOp {
   LaneFunction run = nullptr;  ///< null: executed, but its result is unknown for lack of an exact model
   LaneFunction run_second =
-      nullptr;  ///< second destination of a paired result (setp p|q, lop3 d|p), else null
+      nullptr;  ///< second destination of a paired result (setp p|q, lop3 d|p), or the carry; else null
   PureConfig config;
   uint8_t inputs = 0;                   ///< number of source operands, after the destination
   std::array<uint8_t, 6> input_bits{};  ///< width each source is read at; 1 for predicates
@@ -79,6 +79,9 @@ struct PureOp {
   bool may_contract = false;
   bool commutative =
       false;  ///< op(a, b, ...) == op(b, a, ...) bit for bit (add, mul, fma, min, max, and, ...)
+  // The condition code register, which no operand names (PTX ISA 9.7.2): the machine has a register for it.
+  bool reads_carry = false;   ///< it is the last of the inputs
+  bool writes_carry = false;  ///< run_second gives it
 };
 
 /// `not_pure`: the root belongs to somebody else. `unsupported`: the root is ours, this form is not executed;

@@ -31,6 +31,9 @@ std::string form_words(const FormCase& c);
 std::string form_module(const std::string& target);
 std::string form_launch(const FormCase& c);
 
+/// Of an instruction with .cc: combined by xor with its result where the carry flag is set.
+inline constexpr uint64_t form_carry = 0x1e3779b97f4a7c15;
+
 /// Operand `i` of an arithmetic form in a lane: values at the edges of its type.
 uint64_t form_input(const FormCase& c, size_t i, unsigned lane);
 

@@ -128,7 +128,14 @@ constexpr OperandClass operand_classes[] = {
     {'h', "%h", "cvt.u16.u64 REG, %d20;", "cvt.u64.u16 %d30, REG;"},
     {'r', "%r", "cvt.u32.u64 REG, %d20;", "cvt.u64.u32 %d30, REG;"},
     {'d', "%d", "mov.b64 REG, %d20;", "mov.b64 %d30, REG;"},
+    {'c', "", "cvt.u32.u64 %r31, %d20; and.b32 %r31, %r31, 1; add.cc.u32 %r31, %r31, -1;", ""},
 };
+
+/// What a set carry flag, in %r31, does to a result.
+std::string folded_carry() {
+  return " cvt.u64.u32 %d28, %r31; mul.lo.u64 %d28, %d28, " + std::to_string(form_carry) +
+         "; xor.b64 %d30, %d30, %d28;";
+}
 
 const OperandClass& class_of(char letter) {
   for (const OperandClass& k : operand_classes)
@@ -150,12 +157,13 @@ std::string arithmetic_body(const FormCase& c) {
     std::string take = k.take;
     replace_all(take, "REG", name);
     body += "ld.global.u64 %d20, [%d31+" + std::to_string((i - 1) * lanes * 8) + "]; " + take + "\n";
-    operands += ", " + name;
+    if (k.letter != 'c') operands += ", " + name;
   }
   const OperandClass& result = class_of(c.operands[0]);
   const std::string to = result.name + std::string(c.operands[0] == 'd' ? "29" : "9");
   std::string give = result.give;
   replace_all(give, "REG", to);
+  if (has_part(c.form, "cc")) give = "addc.u32 %r31, 0, 0; " + give + folded_carry();
   return body + c.form + " " + to + operands + "; " + give + " st.global.u64 [%d6], %d30;\n";
 }
 
@@ -232,7 +240,7 @@ uint64_t form_input(const FormCase& c, size_t i, unsigned lane) {
     return all[(lane * (2 * i + 1) + 5 * i + lane / 16 * 3 + step) % all.size()];
   };
   const char letter = c.operands.at(1 + i);
-  if (letter == 'p') return lane >> i & 1;
+  if (letter == 'p' || letter == 'c') return lane >> i & 1;
   if (letter == 'r' && (c.form.rfind("shl", 0) == 0 || c.form.rfind("shr", 0) == 0) && i == 1)
     return edges("integer")[(lane * 3 + 5) % 26] & 0xffffffff;
   uint64_t value = pick(0);
@@ -248,7 +256,7 @@ uint64_t form_input(const FormCase& c, size_t i, unsigned lane) {
 
 std::vector<FormCase> read_form_cases() {
   std::vector<FormCase> out;
-  for (const char* file : {"control.cases", "memory.cases", "async.cases"}) {
+  for (const char* file : {"control.cases", "memory.cases", "lanes.cases", "async.cases"}) {
     std::ifstream in = open_file(file);
     unsigned number = 0;
     for (std::string line; std::getline(in, line);) {

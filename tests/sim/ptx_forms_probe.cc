@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/ptx_forms: the forms of tests/ptx_forms that sm_90a has and whose results are predicted, in two
+// kernels/ptx_forms: the forms of tests/ptx_forms that sm_90a has and whose results are predicted, in a few
 // kernels, so that a GPU can be asked about all of them at once (`turnstile golden record`). The files are
 // made here; TURNSTILE_WRITE_FORMS=1 writes them anew.
 #include <doctest/doctest.h>
@@ -31,14 +31,19 @@ void replace_first(std::string& text, const std::string& from, const std::string
 
 bool of_hopper(const FormCase& c) { return c.target == "sm_90a" || c.target == "sm_80"; }
 
-/// A result of 8 bytes for each lane and form.
-Probe arithmetic_probe() {
+bool carries(const FormCase& c) {
+  const std::string root = c.form.substr(0, c.form.find('.'));
+  return c.form.find(".cc.") != std::string::npos || root == "addc" || root == "subc" || root == "madc";
+}
+
+/// A result of 8 bytes for each lane and form; carry chains have a kernel of their own.
+Probe arithmetic_probe(const std::string& name, bool chains) {
   FormCase all;
   std::string table;
   size_t words = 0;
   unsigned number = 0;
   for (const FormCase& c : read_form_cases()) {
-    if (c.operands.empty() || !of_hopper(c)) continue;
+    if (c.operands.empty() || !of_hopper(c) || carries(c) != chains) continue;
     std::vector<uint64_t> in;
     for (size_t i = 0; i + 1 < c.operands.size(); ++i) in.push_back(form_input(c, i, 0));
     if (form_reference(c, in).kind == FormResult::Kind::unknown) continue;
@@ -51,17 +56,19 @@ Probe arithmetic_probe() {
     ++number;
   }
   table = ".global .align 8 .b64 table[" + std::to_string(words) + "] = {" + table + "};\n";
-  Probe p{"arithmetic", form_module("sm_90a") + table + form_kernel(all, "arithmetic"), form_launch(all)};
+  Probe p{name, form_module("sm_90a") + table + form_kernel(all, name), form_launch(all)};
   replace_first(p.launch, "[8192]", "[" + std::to_string(64 * number) + "]");
   return p;
 }
 
-/// Loads, stores and collectives of one warp, each with 512 bytes of `out` that it leaves something in.
-Probe warp_probe() {
+/// Loads, stores and collectives of one warp, each with 512 bytes of `out` that it leaves something in;
+/// lanes.cases has a kernel of its own.
+Probe warp_probe(const std::string& name) {
   FormCase all;
   unsigned number = 0;
   for (const FormCase& c : read_form_cases()) {
-    const bool whole = c.threads == 32 && c.grid == 1 && of_hopper(c);
+    const bool whole = c.threads == 32 && c.grid == 1 && of_hopper(c) &&
+                       (c.place.rfind("lanes.cases", 0) == 0) == (name == "lanes");
     if (!c.operands.empty() || !whole || c.expected.rfind("lane", 0) != 0 || c.form == "ret") continue;
     all.body += "// " + std::to_string(number) + ": " + c.form +
                 "\n{\nbar.warp.sync -1; mul.wide.u32 %d2, %r0, 4; add.s64 %d2, %d0, %d2; "
@@ -70,7 +77,7 @@ Probe warp_probe() {
                 c.body + "add.s64 %d0, %d0, 512;\n}\n";
     ++number;
   }
-  Probe p{"warp", form_module("sm_90a") + form_kernel(all, "warp"), form_launch(all)};
+  Probe p{name, form_module("sm_90a") + form_kernel(all, name), form_launch(all)};
   replace_first(p.launch, "[8192]", "[" + std::to_string(128 * number) + "]");
   return p;
 }
@@ -86,7 +93,8 @@ std::string text_of(const std::string& file) {
 
 TEST_CASE(
     "the kernels that ask a GPU about the forms of tests/ptx_forms are what it says, and are predicted") {
-  for (Probe p : {arithmetic_probe(), warp_probe()}) {
+  for (Probe p : {arithmetic_probe("arithmetic", false), arithmetic_probe("carries", true),
+                  warp_probe("warp"), warp_probe("lanes")}) {
     INFO(p.name);
     const std::string base = TURNSTILE_SOURCE_DIR "/kernels/ptx_forms/" + p.name;
     replace_first(p.launch, "\"k.ptx\"", "\"" + p.name + ".ptx\"");

@@ -180,10 +180,31 @@ FormResult products(const Mnemonic& m, const std::vector<uint64_t>& in) {
   return cut(type[0] == 's' ? static_cast<Wide>(product) >> bits : static_cast<Wide>(product >> bits), bits);
 }
 
+/// Carry chains: a borrow is what the difference lacks to be positive.
+FormResult carries(const Mnemonic& m, const std::vector<uint64_t>& in) {
+  const std::string type = m.type(false);
+  const unsigned bits = bits_of(type);
+  const bool carries_in = m.root.back() == 'c', subtracts = m.root.rfind("sub", 0) == 0;
+  const bool multiplies = m.root.rfind("mad", 0) == 0;
+  Wide first = Wide{in[0]}, second = Wide{in[1]};
+  if (multiplies) {
+    const UnsignedWide product =
+        static_cast<UnsignedWide>(integer(in[0], type)) * static_cast<UnsignedWide>(integer(in[1], type));
+    first = static_cast<Wide>((m.has("hi") ? product >> bits : product) & mask_of(bits));
+    second = Wide{in[2]};
+  }
+  if (carries_in) second += Wide{in.back()};
+  const Wide result = subtracts ? first - second : first + second;
+  const bool carry = result < 0 || result > Wide{mask_of(bits)};
+  const uint64_t word = static_cast<uint64_t>(result) & mask_of(bits);
+  return exact(m.has("cc") && carry ? word ^ form_carry : word);
+}
+
 FormResult integers(const Mnemonic& m, const std::vector<uint64_t>& in) {
   const std::string type = m.type(false);
   if (m.root == "mov") return exact(in[0]);
   if (m.root == "selp") return exact(in[2] != 0 ? in[0] : in[1]);
+  if (m.has("cc") || m.root == "addc" || m.root == "subc" || m.root == "madc") return carries(m, in);
   const unsigned bits = bits_of(type);
   const Wide a = integer(in[0], type), b = in.size() > 1 ? integer(in[1], type) : 0;
   if (m.root == "add") return cut(a + b, bits);
