@@ -8,9 +8,9 @@ using namespace turnstile;
 using namespace turnstile::test;
 
 TEST_CASE("an instruction that is not implemented is refused with its place") {
-  const std::string text = refusal("\n\nmatch.any.sync.b32 %r1, %r2, 0xffffffff;\nret;");
+  const std::string text = refusal("\n\nvadd.s32.s32.s32 %r1, %r2, %r3;\nret;");
   CHECK(contains(text, "k.ptx:"));
-  CHECK(contains(text, "'match.any.sync.b32' is not implemented"));
+  CHECK(contains(text, "'vadd.s32.s32.s32' is not implemented"));
 }
 
 TEST_CASE("forms of atomics and orders that have no model are refused by name") {
