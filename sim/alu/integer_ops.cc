@@ -128,11 +128,11 @@ uint64_t add_carry_out(const PureConfig& config, const uint64_t* in) {
 }
 template <bool carries_in>
 uint64_t sub_borrow(const PureConfig& config, const uint64_t* in) {
-  return (in[0] - in[1] - (carries_in ? in[2] : 0)) & low_mask(config.bits);
+  return (in[0] - in[1] - (carries_in && in[2] == 0 ? 1 : 0)) & low_mask(config.bits);
 }
 template <bool carries_in>
 uint64_t sub_borrow_out(const PureConfig&, const uint64_t* in) {
-  return in[0] < in[1] || (carries_in && in[2] != 0 && in[0] == in[1]) ? 1 : 0;
+  return in[0] < in[1] || (carries_in && in[2] == 0 && in[0] == in[1]) ? 0 : 1;
 }
 template <bool carries_in>
 uint64_t mad_low_carry(const PureConfig& config, const uint64_t* in) {

@@ -18,7 +18,10 @@ uint64_t mad_high(const PureConfig& config, const uint64_t* in);  ///< .sat clam
 uint64_t mad_wide(const PureConfig& config, const uint64_t* in);
 
 /// Extended precision (PTX ISA 9.7.2). Carry chains work on bit patterns: the carry is that of the unsigned
-/// addition whatever the type, and of a subtraction it is the borrow. `carries_in`: the last source is CC.CF.
+/// addition whatever the type. A subtraction is a + ~b + 1, and the flag what that carries: 1 if nothing was
+/// borrowed. PTX says "borrow-out", which is the same where subtractions follow each other; where an addition
+/// reads the flag of a subtraction, or the other way round, an H200 does this (golden/records/carries,
+/// lanes). `carries_in`: the last source is CC.CF.
 template <bool carries_in>
 uint64_t add_carry(const PureConfig& config, const uint64_t* in);
 template <bool carries_in>

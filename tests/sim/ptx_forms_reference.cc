@@ -180,7 +180,7 @@ FormResult products(const Mnemonic& m, const std::vector<uint64_t>& in) {
   return cut(type[0] == 's' ? static_cast<Wide>(product) >> bits : static_cast<Wide>(product >> bits), bits);
 }
 
-/// Carry chains: a borrow is what the difference lacks to be positive.
+/// Carry chains. The flag of a difference says that it is not negative (H200).
 FormResult carries(const Mnemonic& m, const std::vector<uint64_t>& in) {
   const std::string type = m.type(false);
   const unsigned bits = bits_of(type);
@@ -193,9 +193,9 @@ FormResult carries(const Mnemonic& m, const std::vector<uint64_t>& in) {
     first = static_cast<Wide>((m.has("hi") ? product >> bits : product) & mask_of(bits));
     second = Wide{in[2]};
   }
-  if (carries_in) second += Wide{in.back()};
+  if (carries_in) second += subtracts ? 1 - Wide{in.back()} : Wide{in.back()};
   const Wide result = subtracts ? first - second : first + second;
-  const bool carry = result < 0 || result > Wide{mask_of(bits)};
+  const bool carry = subtracts ? result >= 0 : result > Wide{mask_of(bits)};
   const uint64_t word = static_cast<uint64_t>(result) & mask_of(bits);
   return exact(m.has("cc") && carry ? word ^ form_carry : word);
 }
