@@ -10,6 +10,15 @@ namespace turnstile::sim {
 
 std::vector<BoxRow> box_rows(const TensorMap& map, std::span<const int64_t> coordinates) {
   const size_t rank = map.dims.size();
+  if (coordinates.size() != rank) {
+    std::vector<BoxRow> out;
+    for (size_t r = 1; r < coordinates.size(); ++r) {
+      const int64_t one[2] = {coordinates[0], coordinates[r]};
+      out.push_back(box_rows(map, one).front());
+      out.back().box_offset = static_cast<uint32_t>((r - 1) * map.box[0] * element_bytes(map.type));
+    }
+    return out;
+  }
   const auto element = static_cast<int64_t>(element_bytes(map.type));
   const auto inner = static_cast<int64_t>(map.box[0]);
   const int64_t first = std::max<int64_t>(coordinates[0], 0);
@@ -120,9 +129,9 @@ void store_global(Cta& cta, const Copy& copy, uint32_t buffer, uint64_t offset, 
 CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
   const TensorMap& map = copy.made_map ? *copy.made_map : cta.launch.tensor_maps[copy.map];
   const uint32_t place = cta.recorder.trace().ops[copy.op].place;
-  const std::vector<BoxRow> rows = box_rows(map, {copy.coordinates, map.dims.size()});
+  const std::vector<BoxRow> rows = box_rows(map, {copy.coordinates, copy.coordinate_count});
   const auto row_bytes = static_cast<uint32_t>(map.box[0] * element_bytes(map.type));
-  const uint64_t box_bytes = map.box_bytes();
+  const uint64_t box_bytes = copy.bytes;
   const ByteRange whole{copy.shared, copy.shared + box_bytes, 0, 1};
   CopyEffect effect;
   const uint32_t on_chip = (copy.to_shared ? *copy.target : cta).shared_footprint({&whole, 1});

@@ -38,7 +38,8 @@ struct BoxRow {
   uint32_t bytes = 0;  ///< 0: the whole row is out of bounds
 };
 
-/// The rows of a box at these coordinates, innermost dimension first (element strides of 1).
+/// The rows of a box at these coordinates, innermost dimension first (element strides of 1). More coordinates
+/// than the map has dimensions: one row each of a map of two, at the column that comes first (tile::gather4).
 std::vector<BoxRow> box_rows(const TensorMap& map, std::span<const int64_t> coordinates);
 
 /// What they are of global memory, as strided ranges.

@@ -132,8 +132,9 @@ struct Copy {
   std::shared_ptr<const TensorMap> made_map;  ///< one that the kernel made, instead of `map`
   uint32_t map_footprint = 0;                 ///< of its bytes
   int64_t coordinates[5] = {0, 0, 0, 0, 0};
-  uint32_t shared = 0;  ///< address in the shared window
-  uint32_t buffer = 0;  ///< plain copies
+  size_t coordinate_count = 0;  ///< the rank, or 5 of four rows (box_rows)
+  uint32_t shared = 0;          ///< address in the shared window
+  uint32_t buffer = 0;          ///< plain copies
   uint64_t offset = 0, bytes = 0;
   uint16_t byte_mask = 0xffff;       ///< plain stores: which bytes of each 16 are copied
   Cta* target = nullptr;             ///< whose shared memory a load writes (MB30: one copy for each)
@@ -182,6 +183,14 @@ struct OptionalMeetings {
   uint32_t place = 0;
 };
 
+/// What the threads that meet at a named barrier say (barrier.red), by instance.
+struct BarrierVotes {
+  uint8_t operation = 0;  ///< BarrierReduction
+  bool known = true;
+  uint32_t threads = 0, agree = 0;
+  uint32_t warps = 0, told = 0;  ///< that have come, that have had the result
+};
+
 /// The machine state of one CTA and what instruction handlers may do with it. Handlers live in exec_*.cc, one
 /// family each.
 class Cta {
@@ -216,8 +225,9 @@ class Cta {
   std::map<uint64_t, BarrierObject> barriers;  ///< by shared address; entries stay when invalidated
   NamedBarrier named[16];
   std::array<OptionalMeetings, 16> optional_named;
-  std::map<uint32_t, BulkQueue> bulk_queues;  ///< by warp * 32 + lane
-  ByteRun scratch;                            ///< of the instruction that runs
+  std::array<std::map<uint64_t, BarrierVotes>, 16> votes;  ///< of instances that somebody may still ask for
+  std::map<uint32_t, BulkQueue> bulk_queues;               ///< by warp * 32 + lane
+  ByteRun scratch;                                         ///< of the instruction that runs
   std::deque<Copy> copies;
   std::deque<Flight> flights;
   TensorState tensor;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <span>
 
 #include "sim/handlers.h"
 #include "sim/unknown_operand.h"
@@ -44,14 +46,47 @@ uint64_t instance_in_trace(const OptionalMeetings& meetings, uint64_t instance) 
                                              [&](uint64_t left_out) { return left_out < instance; }));
 }
 
+/// The predicate of each thread, of an instance that the warp has just come to. False: forms are mixed, which
+/// is unpredictable (PTX ISA 9.7.13.2).
+bool add_votes(BarrierVotes& votes, const Warp& warp, const Decoded& d, LaneMask lanes) {
+  const auto operation = static_cast<uint8_t>(d.shape[0]);
+  if (votes.warps++ == 0) votes.operation = operation;
+  const uint32_t predicate = d.src.back();
+  votes.known = votes.known && known_in(warp, predicate, lanes);
+  votes.threads += static_cast<uint32_t>(std::popcount(lanes));
+  const bool negated = (d.negated >> (d.src.size() - 1) & 1) != 0;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    if (((warp.regs.get(predicate, static_cast<unsigned>(std::countr_zero(rest))) & 1) != 0) != negated)
+      ++votes.agree;
+  return votes.operation == operation;
+}
+
+/// What barrier.red gives, once all have come.
+Step give_votes(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, const BarrierVotes& votes) {
+  if (d.dst[0] == Decoded::none) return Step::next;
+  if (!votes.known) {
+    if (cta.provenance() && !cta.names_values())
+      return cta.unknown(d, "a reduction over values that are expressions: it combines all threads at once");
+    warp.regs.forget(d.dst[0], lanes);
+    return Step::next;
+  }
+  uint32_t result = votes.agree;
+  if (votes.operation == barrier_all) result = votes.agree == votes.threads ? 1 : 0;
+  if (votes.operation == barrier_any) result = votes.agree != 0 ? 1 : 0;
+  warp.regs.set_lanes(d.dst[0], lanes, result);
+  return Step::next;
+}
+
 }  // namespace
 
+// Sources: barrier {, thread count} {, predicate of barrier.red}.
 Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  const bool waits = d.variant == 0;
+  const bool waits = d.variant != barrier_arrive, reduces = d.variant == barrier_reduce;
+  const std::span<const uint32_t> numbers(d.src.data(), d.src.size() - (reduces ? 1 : 0));
   if (!cta.converged(warp, lanes)) return cta.wait_for_lanes(warp, lanes);  // N2, N5
-  for (uint32_t r : d.src)
+  for (uint32_t r : numbers)
     if (!known_in(warp, r, lanes)) return unknown_operand(cta, d, "the barrier or thread count");
-  for (uint32_t r : d.src)
+  for (uint32_t r : numbers)
     if (!warp.regs.same_in(r, lanes))
       return cta.fault(warp, lanes, d, "N2",
                        fmt::format("the lanes of warp {} name different barriers or thread counts in '{}'",
@@ -60,7 +95,7 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   const auto first = static_cast<unsigned>(std::countr_zero(lanes));
   const auto id = static_cast<uint32_t>(warp.regs.get(d.src[0], first));
   const uint32_t threads = (cta.launch.threads() + warp_size - 1) / warp_size * warp_size;
-  auto count = d.src.size() > 1 ? static_cast<uint32_t>(warp.regs.get(d.src[1], first)) : 0;
+  auto count = numbers.size() > 1 ? static_cast<uint32_t>(warp.regs.get(d.src[1], first)) : 0;
   const bool whole_cta = count == 0 && waits;  // N1: only an arrival needs a count; 0 is none (P8)
   if (whole_cta) count = threads;
   if (id > 15)
@@ -95,6 +130,15 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
       if (barrier.arrived() == 0) meetings.instances.push_back(barrier.instance() + 1);
     }
     f.wait = {true, Blocked::On::named_barrier, object, count, barrier.instance() + 1};
+    const uint32_t came = barrier.arrived() / warp_size;
+    const bool mixed = reduces ? !add_votes(cta.votes[id][f.wait.target], warp, d, lanes) ||
+                                     cta.votes[id][f.wait.target].warps != came + 1
+                               : cta.votes[id].contains(f.wait.target);
+    if (mixed)
+      return cta.unknown(d,
+                         fmt::format("named barrier {}: barrier.red of one kind meets other forms, which is "
+                                     "unpredictable",
+                                     id));
     switch (barrier.contribute(count, warp_size, whole_cta)) {
       case NamedBarrier::Outcome::ok:
       case NamedBarrier::Outcome::completed:
@@ -122,7 +166,12 @@ Step exec_named_barrier(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
     e.object = object;
     e.generation = instance_in_trace(meetings, f.wait.target);
   }
-  return Step::next;
+  if (!reduces) return Step::next;
+  const uint64_t instance = f.wait.target;
+  BarrierVotes& votes = cta.votes[id][instance];
+  const Step step = give_votes(cta, warp, d, lanes, votes);
+  if (++votes.told == votes.warps) cta.votes[id].erase(instance);
+  return step;
 }
 
 void Cta::check_optional_meetings() {

@@ -143,11 +143,18 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                            "replace all fields that differ from those of the map that was copied");
       }
       const TensorMap& map = made ? *made->map : cta.launch.tensor_maps[found->second];
-      if (map.dims.size() != rank)
-        return cta.fault(
-            warp, bit, d, "BS5",
-            fmt::format("a {}-d copy with tensor map '{}' of rank {}", rank, map.name, map.dims.size()),
-            "use a map of the same rank");
+      if (map.dims.size() != (d.four_rows ? 2 : rank))
+        return cta.fault(warp, bit, d, "BS5",
+                         fmt::format("a {}-d copy with tensor map '{}' of rank {}", d.four_rows ? 2 : rank,
+                                     map.name, map.dims.size()),
+                         "use a map of the same rank");
+      if (d.four_rows && map.box[1] != 1)
+        return cta.unknown(
+            d,
+            fmt::format("'{}' with tensor map '{}', whose box has {} rows: it takes rows one by one",
+                        d.text->mnemonic, map.name, map.box[1]),
+            "encode the map with a box of one row");
+      const uint64_t box_bytes = map.box_bytes() * (d.four_rows ? 4 : 1);
       const auto elements = map.box[0] * element_bytes(map.type);
       const uint64_t span = map.swizzle == Swizzle::b128 ? 128 : map.swizzle == Swizzle::b64 ? 64 : 32;
       bool strided = false;
@@ -172,6 +179,8 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       } else {
         copy.map = found->second;
       }
+      copy.bytes = box_bytes;
+      copy.coordinate_count = rank;
       for (size_t i = 0; i < rank; ++i)
         copy.coordinates[i] = static_cast<int32_t>(warp.regs.get(d.src[map_at + 1 + i], lane));
       if (const int64_t bytes = copy.coordinates[0] * static_cast<int64_t>(element_bytes(map.type));
@@ -193,30 +202,34 @@ Step exec_tensor_copy(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                          fmt::format("shared address {} of a tensor copy is not 128-byte aligned",
                                      cta.shared_name(copy.shared)),
                          "align the stage to 128 bytes (1024 with SWIZZLE_128B)");
-      if (!cta.shared.contains(copy.shared, map.box_bytes()) || copy.shared < AddressMap::shared_static_base)
+      if (!cta.shared.contains(copy.shared, box_bytes) || copy.shared < AddressMap::shared_static_base)
         return cta.fault(
             warp, bit, d, "memory",
             fmt::format(
                 "a tensor copy of {} bytes at shared address 0x{:x} leaves the {} bytes of shared memory",
-                map.box_bytes(), copy.shared, cta.shared.size()),
+                box_bytes, copy.shared, cta.shared.size()),
             "raise dynamic_shared_memory, or lower the number of stages");
-      if (!is_load)
-        for (size_t i = 0; i < rank; ++i)
-          if (copy.coordinates[i] < 0)
-            return cta.fault(
-                warp, bit, d, "BS14",
-                fmt::format("a tensor store starts at the negative coordinate {}", copy.coordinates[i]),
-                "clip the tile before the store");
+      for (size_t i = 0; i < rank && !is_load; ++i) {
+        if (copy.coordinates[i] >= 0) continue;
+        if (d.four_rows)
+          return cta.unknown(d, fmt::format("'{}' with row or column {}: whether a store may name one that "
+                                            "does not exist is not said",
+                                            d.text->mnemonic, copy.coordinates[i]));
+        return cta.fault(
+            warp, bit, d, "BS14",
+            fmt::format("a tensor store starts at the negative coordinate {}", copy.coordinates[i]),
+            "clip the tile before the store");
+      }
       if (!is_load) {
-        issue(cta, warp, d, s.agent, lane, copy, map.box_bytes());
+        issue(cta, warp, d, s.agent, lane, copy, box_bytes);
         continue;
       }
       const uint64_t barrier = warp.regs.get(d.src[2 + rank], lane) + static_cast<uint64_t>(d.offsets[2]);
       const std::vector<Destination> to = destinations(cta, warp, d, lane, shared, barrier);
       if (to.empty()) return Step::stop;
       for (const Destination& one : to) {
-        if (writes_a_barrier(cta, warp, d, lane, *one.cta, copy.shared, map.box_bytes())) return Step::stop;
-        issue(cta, warp, d, s.agent, lane, copy, map.box_bytes(), one);
+        if (writes_a_barrier(cta, warp, d, lane, *one.cta, copy.shared, box_bytes)) return Step::stop;
+        issue(cta, warp, d, s.agent, lane, copy, box_bytes, one);
       }
     }
   }

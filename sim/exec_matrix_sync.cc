@@ -252,7 +252,7 @@ Step exec_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   if (cta.provenance()) {
     const bool scaled = (d.variant & 8) != 0;
-    const bool has_expression = d.shape[2] == 4 && d.bytes == 4 && !scaled;
+    const bool has_expression = d.shape[2] == 4 && d.bytes == 4 && !scaled && !d.sparse;
     if (!has_expression && !cta.names_values())
       return cta.unknown(d, fmt::format("'{}' has no expression of its results yet", d.text->mnemonic));
     if (has_expression) {

@@ -101,10 +101,11 @@ std::vector<ByteRange> k_major(const OperandView& v, uint32_t rows, uint32_t row
 struct MatrixShape {
   uint32_t m = 0, n = 0;
   bool a_mn_major = false, b_mn_major = false;
+  uint32_t sparsity_selector = 0;
 };
 MatrixShape matrix_shape(uint32_t descriptor) {
   return {(descriptor >> 24 & 0x1f) << 4, (descriptor >> 17 & 0x3f) << 3, (descriptor >> 15 & 1) != 0,
-          (descriptor >> 16 & 1) != 0};
+          (descriptor >> 16 & 1) != 0, descriptor & 3};
 }
 
 /// TC28, the part that holds for every kind. Empty: legal.
@@ -116,17 +117,43 @@ std::string shape_problem(const MatrixShape& s, uint32_t group) {
   return {};
 }
 
-/// Lanes and columns of a matrix of `columns` columns at an address, in each CTA of the group.
-std::vector<TensorArea> matrix_areas(uint64_t address, const MatrixShape& s, uint32_t group,
-                                     uint32_t columns) {
+/// The same for .ws.
+std::string stationary_problem(const MatrixShape& s) {
+  if (s.m != 32 && s.m != 64 && s.m != 128) return fmt::format("M = {}", s.m);
+  if (s.n != 64 && s.n != 128 && s.n != 256) return fmt::format("N = {}", s.n);
+  return {};
+}
+
+/// Lanes and columns of a matrix of `columns` columns at an address, in each CTA of the group (PTX ISA
+/// 9.7.16.10.5). A pair with a sparse A of M = 128 uses half of the lanes, 64 rows in each CTA (layout C).
+std::vector<TensorArea> matrix_areas(uint64_t address, const MatrixShape& s, uint32_t group, uint32_t columns,
+                                     bool sparse) {
   const uint32_t lane = tensor_lane(address), column = tensor_column(address);
-  if (group == 2)
+  if (group == 2 && !(sparse && s.m == 128))
     return {{lane, 128, column, s.m == 256 ? columns : (columns + 1) / 2}};  // 64 rows: halves side by side
-  if (s.m == 128) return {{lane, 128, column, columns}};
+  if (s.m == 128 && group == 1) return {{lane, 128, column, columns}};
   std::vector<TensorArea> out;  // 64 rows lie in 16 lanes of each quarter
   for (uint32_t quarter = 0; quarter < 4; ++quarter)
     out.push_back({lane % 32 + 32 * quarter, 16, column, columns});
   return out;
+}
+
+/// D of .ws fills all lanes: its columns lie in as many groups of lanes as M = 128 has more rows (layouts D,
+/// E and G).
+std::vector<TensorArea> stationary_areas(uint64_t address, const MatrixShape& s) {
+  return {{tensor_lane(address), 128, tensor_column(address), s.n * s.m / 128}};
+}
+
+/// Columns of sparsity metadata: 4 bits for each 4 bytes of a row of A, one column of 32 bits for types of 16
+/// bits and more, two for others. The address names a pair of columns, of which the selector then takes one;
+/// where half of the lanes are used, which one is not modelled, and both count.
+std::vector<TensorArea> metadata_areas(uint64_t address, const MatrixShape& s, uint32_t group,
+                                       uint32_t element_bytes) {
+  const bool half = group == 1 ? s.m == 64 : s.m == 128;
+  const bool one = element_bytes >= 2 && !half && s.sparsity_selector < 2;
+  if (half) return matrix_areas(address, s, group, 2, true);
+  return {
+      {tensor_lane(address), 128, tensor_column(address) + (one ? s.sparsity_selector : 0), one ? 1u : 2u}};
 }
 
 /// Collects what an operation touches in the CTAs of its group; stops at the first thing that is wrong.
@@ -190,45 +217,65 @@ class Touches {
 
 }  // namespace
 
-// Sources: [d], a or [a], b, instruction descriptor, with block scaling [scale a], [scale b], ...,
-// enable-input-d at shape[2]. variant: bits of TensorForm. shape[0]: bytes of an element along M or N.
+// Sources: [d], a or [a], b {, [sparse metadata]}, instruction descriptor, with block scaling [scale a],
+// [scale b], ..., enable-input-d at shape[2]. variant: bits of TensorForm. shape[0]: bytes of an element
+// along M or N. Of a sparse A the half that is stored has the size of a dense one; of B there is twice as
+// much.
 Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_one_thread(cta, warp, d, lanes)) return *step;
   if (auto step = wrong_cta_group(cta, warp, d, lanes, true)) return *step;
   const bool scaled = (d.variant & tensor_scaled) != 0, a_in_tensor = (d.variant & tensor_a) != 0;
-  if (!known_in(warp, std::span(d.src).first(scaled ? 6 : 4), lanes)) return unknown_operand(cta, d);
+  const bool sparse = (d.variant & tensor_sparse) != 0, stationary = (d.variant & tensor_stationary) != 0;
+  const size_t descriptor_at = sparse ? 4 : 3;
+  if (!known_in(warp, std::span(d.src).first(descriptor_at + (scaled ? 3 : 1)), lanes))
+    return unknown_operand(cta, d);
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   auto address = [&](size_t source, size_t offset) {
     return warp.regs.get(d.src[source], lane) + static_cast<uint64_t>(d.offsets[offset]);
   };
   const uint32_t group = d.shape[1];
-  const MatrixShape shape = matrix_shape(static_cast<uint32_t>(warp.regs.get(d.src[3], lane)));
-  if (const std::string why = shape_problem(shape, group); !why.empty())
-    return cta.fault(warp, lanes, d, "TC28",
-                     fmt::format("'{}' with {}, which it does not have", d.text->mnemonic, why),
-                     "M is 64 or 128 (a pair: 128 or 256), N up to 256 in steps of 8 (a pair: 16)");
+  const MatrixShape shape = matrix_shape(static_cast<uint32_t>(warp.regs.get(d.src[descriptor_at], lane)));
+  if (const std::string why = stationary ? stationary_problem(shape) : shape_problem(shape, group);
+      !why.empty())
+    return cta.fault(
+        warp, lanes, d, "TC28", fmt::format("'{}' with {}, which it does not have", d.text->mnemonic, why),
+        stationary ? "M is 32, 64 or 128, N 64, 128 or 256"
+                   : "M is 64 or 128 (a pair: 128 or 256), N up to 256 in steps of 8 (a pair: 16)");
   const uint32_t rows = group == 2 ? shape.m / 2 : shape.m, b_rows = group == 2 ? shape.n / 2 : shape.n;
   constexpr uint32_t k_bytes = 32, k_columns = k_bytes / 4;  // of one instruction, in every kind
+  const uint32_t b_k_bytes = sparse ? 2 * k_bytes : k_bytes;
   Touches touches(cta, warp, d, lanes);
+  if (a_in_tensor && stationary && shape.m != 128)
+    return cta.unknown(
+        d, fmt::format("'{}' with A of {} rows in tensor memory: which lanes hold it is not modelled",
+                       d.text->mnemonic, shape.m));
   if (a_in_tensor) {
-    touches.tensor(
-        matrix_areas(address(1, 1), {shape.m == 128 && group == 2 ? 256 : shape.m, 0, false, false}, group,
-                     k_columns),
-        true, false);
+    MatrixShape of_a = shape;
+    if (shape.m == 128 && group == 2 && !sparse) of_a.m = 256;
+    touches.tensor(matrix_areas(address(1, 1), of_a, group, k_columns, sparse), true, false);
   } else {
     touches.shared(warp.regs.get(d.src[1], lane), "A", [&](const OperandView& v) {
       return shape.a_mn_major ? mn_major_ranges(v, rows * d.shape[0], k_bytes / d.shape[0])
                               : k_major(v, rows, k_bytes);
     });
   }
-  touches.shared(warp.regs.get(d.src[2], lane), "B", [&](const OperandView& v) {
-    return shape.b_mn_major ? mn_major_ranges(v, b_rows * d.shape[0], k_bytes / d.shape[0])
-                            : k_major(v, b_rows, k_bytes);
+  const uint64_t b = warp.regs.get(d.src[2], lane);
+  if (!shape.b_mn_major && shared_operand(b).view.swizzle == Swizzle::b32 && b_k_bytes > 32)
+    return cta.unknown(d, fmt::format("'{}' has a B of 64 bytes along K in a swizzle of 32 bytes, which the "
+                                      "simulator has no model of",
+                                      d.text->mnemonic));
+  touches.shared(b, "B", [&](const OperandView& v) {
+    return shape.b_mn_major ? mn_major_ranges(v, b_rows * d.shape[0], b_k_bytes / d.shape[0])
+                            : k_major(v, b_rows, b_k_bytes);
   });
+  if (sparse) {
+    const size_t offset = a_in_tensor ? 2 : 1;
+    touches.tensor(metadata_areas(address(3, offset), shape, group, d.shape[0]), true, false);
+  }
   if (scaled) {  // one column holds the factors of 32 rows
-    const size_t first = a_in_tensor ? 2 : 1;
+    const size_t first = (a_in_tensor ? 2u : 1u) + (sparse ? 1u : 0u);
     for (size_t i = 0; i < 2; ++i) {
-      const uint64_t at = address(4 + i, first + i);
+      const uint64_t at = address(descriptor_at + 1 + i, first + i);
       touches.tensor({{0, TensorArea::all_lanes, tensor_column(at), ((i == 0 ? rows : shape.n) + 31) / 32}},
                      true, false);
     }
@@ -236,7 +283,9 @@ Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const uint32_t enable = d.src[d.shape[2]];
   const bool accumulates =
       !warp.regs.known(enable, lane) || ((warp.regs.get(enable, lane) ^ (d.negated >> d.shape[2])) & 1) != 0;
-  touches.tensor(matrix_areas(address(0, 0), shape, group, shape.n), accumulates, true);
+  touches.tensor(stationary ? stationary_areas(address(0, 0), shape)
+                            : matrix_areas(address(0, 0), shape, group, shape.n, sparse),
+                 accumulates, true);
   if (touches.failed()) return *touches.failed();
   return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_mma, std::move(touches.list));
 }

@@ -50,14 +50,15 @@ bool touches_in_flight(const Warp& warp, const Decoded& d, uint64_t& group) {
 
 }  // namespace
 
-// Sources: A descriptor (or four A registers), B descriptor, scale-d.
+// Sources: A descriptor (or four A registers), B descriptor, scale-d {, sparse metadata}. The stored half of
+// a sparse A is as large as a dense one; of B there is twice as much.
 Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_a_warp_group(cta, warp, d, lanes)) return *step;
   WarpGroup& group = group_of(cta, warp);
   const uint32_t w = warp.index % 4;
   const bool a_in_registers = d.variant == 1;
   const size_t b_at = a_in_registers ? 4 : 1;
-  for (size_t i = a_in_registers ? 4 : 0; i < d.src.size(); ++i)
+  for (size_t i = a_in_registers ? 4 : 0; i < b_at + 2; ++i)
     if (warp.regs.known(d.src[i]) != all_lanes)
       return cta.unknown(d,
                          "a matrix descriptor or scale-d depends on a value that this launch does not give");
@@ -88,7 +89,11 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     for (const bool is_b : {false, true}) {
       if (!is_b && a_in_registers) continue;
       const OperandFootprint& operand =
-          operand_footprint(cta, is_b ? b : a, is_b ? d.shape[1] : 64, (d.mn_major & (is_b ? 2 : 1)) != 0);
+          operand_footprint(cta, is_b ? b : a, is_b ? d.shape[1] : 64, (d.mn_major & (is_b ? 2 : 1)) != 0,
+                            is_b && d.sparse ? 2 * wgmma_k_bytes : wgmma_k_bytes);
+      if (!operand.unmodelled.empty())
+        return cta.unknown(d, fmt::format("'{}' has {}, which the simulator has no model of",
+                                          d.text->mnemonic, operand.unmodelled));
       if (!operand.problem.empty())
         return cta.fault(warp, lanes, d, "WG2", fmt::format("'{}' has {}", d.text->mnemonic, operand.problem),
                          "check the descriptor: start address >> 4, stride >> 4, swizzle mode");

@@ -234,11 +234,22 @@ Reading read_bar(const ptx::Instruction& i, Decoded& d) {
     return only(i, {"warp", "sync"}) ? fine : Reading("its modifiers");
   }
   if (has(i, "cluster")) return read_cluster_barrier(i, d);
-  if (!only(i, {"sync", "arrive", "aligned", "cta"})) return std::string("its modifiers");
   d.run = exec_named_barrier;
-  d.variant = has(i, "arrive") ? 1 : 0;
+  if (has(i, "red")) {
+    d.variant = barrier_reduce;
+    const bool counts = has(i, "popc");
+    d.shape[0] = counts ? barrier_count : has(i, "and") ? barrier_all : barrier_any;
+    return only(i, {"red", "popc", "and", "or", "aligned", "cta", "u32", "pred"}) &&
+                   has(i, "popc") + has(i, "and") + has(i, "or") == 1 && has(i, "u32") == counts &&
+                   has(i, "pred") != counts && d.src.size() >= 2
+               ? fine
+               : Reading("its modifiers");
+  }
+  if (!only(i, {"sync", "arrive", "aligned", "cta"})) return std::string("its modifiers");
+  d.variant = has(i, "arrive") ? barrier_arrive : barrier_sync;
   if (has(i, "arrive") == has(i, "sync")) return std::string("its modifiers");
-  if (d.variant == 1 && i.operands.size() < 2) return std::string("an arrive without a thread count (N1)");
+  if (d.variant == barrier_arrive && i.operands.size() < 2)
+    return std::string("an arrive without a thread count (N1)");
   return fine;
 }
 
@@ -249,6 +260,8 @@ Reading read_fence(const ptx::Instruction& i, Decoded& d) {
     return only(i, {"mbarrier_init", "release", "cluster"}) ? fine : Reading("its modifiers");
   }
   if (has(i, "tensormap::generic")) return read_tensormap_fence(i, d);
+  // Between virtual addresses of the same memory: the buffers of a launch have one address each.
+  if (has(i, "alias") && only(i, {"proxy", "alias"}) && i.modifiers.size() == 3) return read_hint(i, d);
   if (has(i, "proxy")) {
     d.variant = static_cast<uint8_t>(EventKind::fence_proxy_async);
     if (!has(i, "async") || !only(i, {"proxy", "async", "shared::cta", "shared::cluster", "global"}))
@@ -334,6 +347,8 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
                                                        "4d",
                                                        "5d",
                                                        "tile",
+                                                       "tile::gather4",
+                                                       "tile::scatter4",
                                                        "shared::cluster",
                                                        "shared::cta",
                                                        "global",
@@ -366,6 +381,13 @@ Reading read_cp(const ptx::Instruction& i, Decoded& d) {
   if (has(i, "tensor")) {
     for (const std::string& m : i.modifiers)
       if (m.size() == 2 && m[1] == 'd') d.shape[0] = static_cast<uint32_t>(m[0] - '0');
+    d.four_rows = has(i, "tile::gather4") || has(i, "tile::scatter4");
+    if (d.four_rows) {  // a column and the numbers of four rows
+      if (d.shape[0] != 2 || has(i, "tile::gather4") != is_load || has(i, "tile") ||
+          d.reduction.kind != Reduction::Kind::none)
+        return std::string("its modifiers");
+      d.shape[0] = 5;
+    }
     const size_t needed = d.shape[0] + (is_load ? 3 : 2) + multicast;
     if (d.shape[0] == 0 || d.src.size() < needed) return std::string("its operands");
     for (const ptx::Operand& o : i.operands)
@@ -424,8 +446,9 @@ struct Family {
   Reading (*read)(const ptx::Instruction&, Decoded&);
 };
 
-constexpr std::array<Family, 44> families = {{
+constexpr std::array<Family, 47> families = {{
     {"ld", read_load},
+    {"ldu", read_load},
     {"st", read_store},
     {"mov", read_move},
     {"selp", read_select},
@@ -467,6 +490,8 @@ constexpr std::array<Family, 44> families = {{
     {"mapa", read_mapa},
     {"atom", read_atomic},
     {"red", read_atomic},
+    {"multimem", read_multimem},
+    {"pmevent", read_hint},
     {"getctarank", read_getctarank},
     {"isspacep", read_isspacep},
 }};

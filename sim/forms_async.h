@@ -23,6 +23,7 @@ std::optional<std::string> read_launch_control(const ptx::Instruction& i, Decode
 std::optional<std::string> read_tensormap(const ptx::Instruction& i, Decoded& d);
 std::optional<std::string> read_tensormap_fence(const ptx::Instruction& i, Decoded& d);
 
+std::optional<std::string> read_multimem(const ptx::Instruction& i, Decoded& d);  // exec_multimem.cc
 std::optional<std::string> read_tensor(const ptx::Instruction& i, Decoded& d);  // forms_tensor.cc
 
 /// The same for tcgen05.

@@ -79,15 +79,22 @@ Reading read_atomic(const ptx::Instruction& i, Decoded& d) {
   if (has(i, "async")) return read_store_async(i, d);
   d.run = exec_atomic;
   const AtomicType* type = nullptr;
-  for (const AtomicType& t : atomic_types)
-    if (t.name == i.modifiers.back()) type = &t;
+  size_t type_at = i.modifiers.size() - 1;  // the last, but order is not canonical (PG24)
+  for (size_t m = 1; m < i.modifiers.size(); ++m)
+    for (const AtomicType& t : atomic_types)
+      if (t.name == i.modifiers[m]) {
+        if (type != nullptr) return std::string("its modifiers");
+        type = &t;
+        type_at = m;
+      }
   if (type == nullptr) return fmt::format("type '.{}'", i.modifiers.back());
   d.bytes = type->bytes;
   d.reduction.type = type->type;
   d.variant = 0xff;
   bool space = false;
-  for (size_t m = 1; m + 1 < i.modifiers.size(); ++m) {
+  for (size_t m = 1; m < i.modifiers.size(); ++m) {
     const std::string& x = i.modifiers[m];
+    if (m == type_at) continue;
     if (x == "global" || x == "shared" || x == "shared::cta" || x == "shared::cluster") {
       d.space = x == "global" ? AddressSpace::global : AddressSpace::shared;
       d.any_cta = x == "shared::cluster";

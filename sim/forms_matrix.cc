@@ -84,7 +84,8 @@ Reading read_move_matrix(const ptx::Instruction& i, Decoded& d) {
 }
 
 // shape: registers of A, of B, of D. element_bits of A; opaque unless A and B are 8-bit integers in the
-// layout of m16n8; bit 0 of variant: A is signed, bit 1: B, bit 2: .satfinite, bit 3: scaled.
+// layout of m16n8; bit 0 of variant: A is signed, bit 1: B, bit 2: .satfinite, bit 3: scaled. Sparse: half of
+// A is stored; metadata and its selector stand behind C.
 Reading read_mma(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_mma;
   std::vector<std::string_view> types;
@@ -96,8 +97,8 @@ Reading read_mma(const ptx::Instruction& i, Decoded& d) {
     } else if (x[0] == 'm' && matrix_shape_of(x, shape)) {
       continue;
     } else if (x != "sync" && x != "aligned" && x != "row" && x != "col" && x != "satfinite" && x != "and" &&
-               x != "xor" && x != "popc" && x != "block_scale" && x != "ue8m0" && x != "ue4m3" &&
-               x.rfind("kind::", 0) != 0 && x.rfind("scale_vec::", 0) != 0) {
+               x != "xor" && x != "popc" && x != "sp" && x != "sp::ordered_metadata" && x != "block_scale" &&
+               x != "ue8m0" && x != "ue4m3" && x.rfind("kind::", 0) != 0 && x.rfind("scale_vec::", 0) != 0) {
       return fmt::format("modifier '.{}'", x);
     }
   }
@@ -106,19 +107,20 @@ Reading read_mma(const ptx::Instruction& i, Decoded& d) {
     return "its modifiers";
   const bool packed = has(i, "kind::mxf4") || has(i, "kind::mxf4nvf4"), scaled = has(i, "block_scale");
   const unsigned a_bits = packed ? 4 : bits_of(types[1]), b_bits = packed ? 4 : bits_of(types[2]);
-  d.shape[0] = fragment_registers(shape[0], shape[2], a_bits);
+  d.sparse = has(i, "sp") || has(i, "sp::ordered_metadata");
+  d.shape[0] = fragment_registers(shape[0], d.sparse ? shape[2] / 2 : shape[2], a_bits);
   d.shape[1] = fragment_registers(shape[1], shape[2], b_bits);
   d.shape[2] = fragment_registers(shape[0], shape[1], bits_of(types[0]));
   if (d.shape[0] == 0 || d.shape[1] == 0 || d.shape[2] == 0 || types[0] != types[3] || a_bits != b_bits)
     return "this shape with these types";
-  if (i.operands.size() != (scaled ? 8u : 4u) || element_count(i.operands[0]) != d.shape[2] ||
-      element_count(i.operands[1]) != d.shape[0] || element_count(i.operands[2]) != d.shape[1] ||
-      element_count(i.operands[3]) != d.shape[2])
+  if (i.operands.size() != (scaled ? 8u : 4u) + (d.sparse ? 2u : 0u) ||
+      element_count(i.operands[0]) != d.shape[2] || element_count(i.operands[1]) != d.shape[0] ||
+      element_count(i.operands[2]) != d.shape[1] || element_count(i.operands[3]) != d.shape[2])
     return "this number of registers";
   d.bytes = bits_of(types[0]) == 64 ? 8 : 4;
   d.element_bits = static_cast<uint8_t>(a_bits);
   const bool bytes = a_bits == 8 && types[0] == "s32";
-  d.opaque = !bytes || shape[0] != 16 || shape[1] != 8;
+  d.opaque = !bytes || shape[0] != 16 || shape[1] != 8 || d.sparse;
   d.variant = static_cast<uint8_t>((types[1] == "s8" ? 1 : 0) | (types[2] == "s8" ? 2 : 0) |
                                    (has(i, "satfinite") ? 4 : 0) | (scaled ? 8 : 0));
   return fine;
@@ -177,35 +179,49 @@ Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
   if (verb == "commit_group") d.run = exec_wgmma_commit;
   if (verb == "wait_group") d.run = exec_wgmma_wait;
   if (d.run != nullptr) return only(i, {verb, "sync", "aligned"}) ? fine : Reading("its modifiers");
-  const size_t at = has(i, "satfinite") ? 6 : 5;
-  if (verb != "mma_async" || has(i, "sp") || i.modifiers.size() < at + 3)
-    return "its modifiers (sparse forms)";
+  if (verb != "mma_async") return "its modifiers";
+  const bool sparse = has(i, "sp"), saturates = has(i, "satfinite");
+  std::vector<std::string_view> rest;  // shape, types of D, A and B, what a product of bits is
+  for (size_t m = 2; m < i.modifiers.size(); ++m)
+    if (const std::string& x = i.modifiers[m]; x != "sp" && x != "sync" && x != "aligned" && x != "satfinite")
+      rest.push_back(x);
+  if (rest.size() < 4) return "its modifiers";
   d.run = exec_wgmma;
-  WgmmaTypes types{i.modifiers[at], i.modifiers[at + 1], i.modifiers[at + 2]};
+  WgmmaTypes types{rest[1], rest[2], rest[3]};
   types.bits = bits_of(types.a);
   types.integer = types.result == "s32";
   if (!types.legal()) return fmt::format("types .{}.{}.{}", types.result, types.a, types.b);
   const bool popc = types.a == "b1";
-  if (i.modifiers.size() != at + (popc ? 5 : 3) || (popc && (!has(i, "and") || !has(i, "popc"))) ||
-      (has(i, "satfinite") && (!types.integer || popc)) || i.modifiers[2] != "sync" ||
-      i.modifiers[3] != "aligned")
+  if (rest.size() != (popc ? 6 : 4) || (popc && (rest[4] != "and" || rest[5] != "popc" || sparse)) ||
+      (saturates && (!types.integer || popc)) || !has(i, "sync") || !has(i, "aligned") ||
+      i.modifiers.size() != rest.size() + 4 + (sparse ? 1 : 0) + (saturates ? 1 : 0))
     return "its modifiers";
-  if (!matrix_shape_of(i.modifiers[4], d.shape) || d.shape[0] != 64 || d.shape[1] % 8 != 0 ||
-      d.shape[1] > 256 || d.shape[1] == 0 || d.shape[2] * types.bits != 8 * wgmma_k_bytes ||
+  if (!matrix_shape_of(rest[0], d.shape) || d.shape[0] != 64 || d.shape[1] % 8 != 0 || d.shape[1] > 256 ||
+      d.shape[1] == 0 || d.shape[2] * types.bits != 8 * (sparse ? 2 : 1) * wgmma_k_bytes ||
       (types.integer && d.shape[1] > 32 && d.shape[1] % 16 != 0))
     return "this shape";
   const bool halves = types.result == "f16";
   if (d.dst.size() != d.shape[1] / (halves ? 4 : 2)) return "this number of accumulators";
   d.variant = i.operands.size() > 1 && i.operands[1].kind == ptx::OperandKind::vector ? 1 : 0;
-  const size_t scale_at = d.variant == 1 ? 5 : 2;
-  if (d.src.size() < scale_at + 1 || i.operands.size() < 4) return "its operands";
+  // d, a, b {, sparse metadata, its selector}, scale-d, immediates
+  const size_t sparse_operands = sparse ? 2 : 0;
+  const size_t scale_at = (d.variant == 1 ? 5 : 2) + sparse_operands, first = 4 + sparse_operands;
+  if (d.src.size() < scale_at + 1 || i.operands.size() < first) return "its operands";
+  if (sparse && (i.operands[4].kind != ptx::OperandKind::immediate || i.operands[4].immediate > 3))
+    return "a sparsity selector other than 0 to 3";
   if (d.variant == 1 && i.operands[1].elements.size() != 4) return "A in other than four registers";
-  if (const Reading why = read_wgmma_immediates(i, types, d, 4, (d.negated >> scale_at) & 1)) return why;
+  if (const Reading why = read_wgmma_immediates(i, types, d, first, (d.negated >> scale_at) & 1)) return why;
   d.src.resize(scale_at + 1);
+  if (sparse) {  // the metadata is the last source, behind those that dense forms have
+    const uint32_t metadata = d.src[scale_at - 2];
+    d.src.erase(d.src.end() - 3, d.src.end() - 1);
+    d.src.push_back(metadata);
+  }
+  d.sparse = sparse;
   d.element_bits = static_cast<uint8_t>(types.bits);
   d.bytes = static_cast<uint8_t>(element_from_name(types.a).value_or(ElementType::f32));
   d.vector = static_cast<uint8_t>(element_from_name(types.b).value_or(ElementType::f32));
-  d.opaque = types.bits != 16 || types.result != "f32" || d.mn_major != 0;
+  d.opaque = types.bits != 16 || types.result != "f32" || d.mn_major != 0 || sparse;
   return fine;
 }
 
@@ -213,10 +229,12 @@ std::optional<std::string> matrix_operand_shape(const Decoded& d) {
   if (d.run == exec_load_matrix) return "wa";
   if (d.run == exec_store_matrix) return "aS";
   if (d.run == exec_move_matrix) return "ds";
-  if (d.run == exec_mma) return (d.variant & 8) != 0 ? "wSSSSSSS" : "wSSS";
+  if (d.run == exec_mma)
+    return std::string("wSSS") + (d.sparse ? "si" : "") + ((d.variant & 8) != 0 ? "SSSS" : "");
   if (d.run != exec_wgmma) return std::nullopt;
-  const size_t immediates = d.text->operands.size() - 4;
-  return std::string(d.variant == 1 ? "wSsp" : "wssp") + std::string(immediates, 'i');
+  const size_t immediates = d.text->operands.size() - (d.sparse ? 6 : 4);
+  return std::string(d.variant == 1 ? "wSs" : "wss") + (d.sparse ? "sip" : "p") +
+         std::string(immediates, 'i');
 }
 
 }  // namespace turnstile::sim

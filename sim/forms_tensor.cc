@@ -45,7 +45,7 @@ Reading read_access(const ptx::Instruction& i, Decoded& d) {
 
 Reading read_tensor_mma(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_tensor_mma;
-  if (has(i, "sp") || has(i, "ws")) return "sparse and weight-stationary forms";
+  const bool sparse = has(i, "sp"), stationary = has(i, "ws");
   std::string_view kind;
   for (const std::string& m : i.modifiers)
     if (m.rfind("kind::", 0) == 0) kind = std::string_view(m).substr(6);
@@ -61,20 +61,23 @@ Reading read_tensor_mma(const ptx::Instruction& i, Decoded& d) {
   else
     return fmt::format("kind '{}'", kind);
   if (!std::all_of(i.modifiers.begin() + 1, i.modifiers.end(), [&](const std::string& m) {
-        return m == "mma" || m == "cta_group::1" || m == "cta_group::2" || m.rfind("kind::", 0) == 0 ||
-               m == "block_scale" || m.rfind("scale_vec::", 0) == 0 || m == "block16" || m == "block32" ||
-               m.rfind("collector::", 0) == 0 || m == "ashift";
+        return m == "mma" || m == "sp" || m == "ws" || m == "cta_group::1" || m == "cta_group::2" ||
+               m.rfind("kind::", 0) == 0 || m == "block_scale" || m.rfind("scale_vec::", 0) == 0 ||
+               m == "block16" || m == "block32" || m.rfind("collector::", 0) == 0 || m == "ashift";
       }))
     return "its modifiers";
   if (has(i, "ashift") && (has(i, "collector::a::use") || has(i, "collector::a::fill")))
     return "a .collector that does not go with .ashift (TC30)";
-  // [d], a or [a], b, idesc {, [scale a], [scale b]} {, {lanes that are not written}}, enable-input-d {,
-  // scale}
-  size_t at = scaled ? 6 : 4;
+  if (stationary && (scaled || has(i, "cta_group::2") || has(i, "ashift"))) return "its modifiers";
+  // [d], a or [a], b {, [sparse metadata]}, idesc {, [scale a], [scale b]} {, {lanes that are not written}},
+  // enable-input-d {, scale; .ws: columns of B that are zero}
+  size_t at = (scaled ? 6u : 4u) + (sparse ? 1u : 0u);
   if (i.operands.size() <= at) return "its operands";
   d.variant = static_cast<uint8_t>((i.operands[1].kind == ptx::OperandKind::address ? tensor_a : 0) |
-                                   (scaled ? tensor_scaled : 0));
+                                   (scaled ? tensor_scaled : 0) | (sparse ? tensor_sparse : 0) |
+                                   (stationary ? tensor_stationary : 0));
   size_t source = at;
+  if (stationary && i.operands[at].kind == ptx::OperandKind::vector) return "its operands";
   if (i.operands[at].kind == ptx::OperandKind::vector) {
     if (i.operands[at].elements.size() != (has(i, "cta_group::2") ? 8u : 4u)) return "this mask of lanes";
     source += i.operands[at].elements.size();
@@ -173,10 +176,11 @@ std::optional<std::string> tensor_operand_shape(const Decoded& d) {
   if (d.run == exec_tensor_shift) return "a";
   if (d.run == exec_tensor_commit) return d.variant == 1 ? "as" : "a";
   if (d.run != exec_tensor_mma) return std::nullopt;
-  std::string shape = (d.variant & tensor_a) != 0 ? "aass" : "asss";
+  std::string shape = (d.variant & tensor_a) != 0 ? "aas" : "ass";
+  shape += (d.variant & tensor_sparse) != 0 ? "as" : "s";
   if ((d.variant & tensor_scaled) != 0) shape += "aa";
   if (d.text->operands[shape.size()].kind == ptx::OperandKind::vector) shape += "S";
-  return shape + "pi?";
+  return shape + ((d.variant & tensor_stationary) != 0 ? "ps?" : "pi?");
 }
 
 }  // namespace turnstile::sim

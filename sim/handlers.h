@@ -46,6 +46,8 @@ Step exec_mbarrier_expect(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_mbarrier_wait(Cta&, Warp&, const Decoded&, LaneMask);
 
 // exec_barrier.cc
+enum BarrierForm : uint8_t { barrier_sync, barrier_arrive, barrier_reduce };
+enum BarrierReduction : uint8_t { barrier_count, barrier_all, barrier_any };
 Step exec_named_barrier(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_fence(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_setmaxnreg(Cta&, Warp&, const Decoded&, LaneMask);
@@ -79,6 +81,9 @@ Step exec_atomic(Cta&, Warp&, const Decoded&, LaneMask);
 /// Whether an atomic never changes the word, so that it only reads it.
 bool leaves_word_alone(const Program& program, const Decoded& d);
 
+// exec_multimem.cc
+Step exec_multimem(Cta&, Warp&, const Decoded&, LaneMask);
+
 // exec_cluster.cc
 Step exec_mapa(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_getctarank(Cta&, Warp&, const Decoded&, LaneMask);
@@ -97,7 +102,12 @@ Step exec_peer_copy(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_store_async(Cta&, Warp&, const Decoded&, LaneMask);
 
 // exec_tensor_memory.cc, exec_tensor_mma.cc: tcgen05
-enum TensorForm : uint8_t { tensor_a = 1, tensor_scaled = 2 };  // A in tensor memory; block scaling
+enum TensorForm : uint8_t {
+  tensor_a = 1,  // A in tensor memory
+  tensor_scaled = 2,
+  tensor_sparse = 4,
+  tensor_stationary = 8,  // .ws
+};
 Step exec_tensor_alloc(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_tensor_dealloc(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_tensor_relinquish(Cta&, Warp&, const Decoded&, LaneMask);

@@ -62,8 +62,9 @@ std::vector<ByteRange> mn_major_ranges(const OperandView& v, uint32_t extent, ui
   return out;
 }
 
-const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, bool mn_major) {
-  const auto key = std::pair(descriptor, rows << 1 | (mn_major ? 1u : 0u));  // they repeat with the ring
+const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, bool mn_major,
+                                          uint32_t k_bytes) {
+  const auto key = std::pair(descriptor, k_bytes << 16 | rows << 1 | (mn_major ? 1u : 0u));  // they repeat
   auto [it, fresh] = cta.operand_footprints.try_emplace(key);
   OperandFootprint& out = it->second;
   if (!fresh) return out;
@@ -72,10 +73,14 @@ const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_
     out.problem = "a matrix base offset, which the simulator has no model of";
     return out;
   }
+  if (!mn_major && view.swizzle == Swizzle::b32 && k_bytes > 32) {
+    out.unmodelled = "an operand of 64 bytes along K in a swizzle of 32 bytes";
+    return out;
+  }
   constexpr uint32_t element_bytes_mn = 2;  // only 16-bit types have transposed operands
   const std::vector<ByteRange> ranges =
-      mn_major ? mn_major_ranges(view, rows * element_bytes_mn, wgmma_k_bytes / element_bytes_mn)
-               : operand_ranges(view, rows, wgmma_k_bytes);
+      mn_major ? mn_major_ranges(view, rows * element_bytes_mn, k_bytes / element_bytes_mn)
+               : operand_ranges(view, rows, k_bytes);
   const uint64_t begin = ranges.front().begin, end = ranges.back().end;
   if (begin < AddressMap::shared_static_base || end > cta.shared.size())
     out.problem = fmt::format("an operand at shared 0x{:x} to 0x{:x}, outside shared memory", begin, end);
@@ -169,9 +174,9 @@ void compute_bits(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
       }
 }
 
-/// Whether results are 32 bits wide and operands lie along K in whole bytes.
+/// Whether results are 32 bits wide and operands lie along K in whole bytes, all of them.
 bool has_expressions(const Decoded& d) {
-  return d.mn_major == 0 && d.element_bits >= 8 && d.dst.size() == d.shape[1] / 2;
+  return d.mn_major == 0 && !d.sparse && d.element_bits >= 8 && d.dst.size() == d.shape[1] / 2;
 }
 
 /// Expressions of the elements of an operand.
@@ -333,14 +338,14 @@ void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
   const Decoded& d = *op.text;
   const auto first_warp = static_cast<uint32_t>(&group - cta.groups.data()) * 4;
   const AgentId issuer = cta.recorder.trace().ops[op.op].issuer;
-  auto reads = [&](uint64_t descriptor, uint32_t rows, bool mn_major) {
-    const uint32_t footprint = operand_footprint(cta, descriptor, rows, mn_major).footprint;
+  auto reads = [&](uint64_t descriptor, uint32_t rows, bool mn_major, uint32_t k_bytes) {
+    const uint32_t footprint = operand_footprint(cta, descriptor, rows, mn_major, k_bytes).footprint;
     Event& e = cta.recorder.add(EventKind::async_access, issuer, d.index);
     e.object = op.op;
     e.footprint = footprint;
   };
-  if (d.variant == 0) reads(op.a, 64, (d.mn_major & 1) != 0);
-  reads(op.b, d.shape[1], (d.mn_major & 2) != 0);
+  if (d.variant == 0) reads(op.a, 64, (d.mn_major & 1) != 0, wgmma_k_bytes);
+  reads(op.b, d.shape[1], (d.mn_major & 2) != 0, d.sparse ? 2 * wgmma_k_bytes : wgmma_k_bytes);
   switch (cta.options.domain) {
     case Domain::control:
       forget_results(cta, first_warp, d);

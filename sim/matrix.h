@@ -32,13 +32,16 @@ OperandView decode_descriptor(uint64_t descriptor);
 struct OperandFootprint {
   uint32_t footprint = 0;  ///< valid if `problem` is empty
   std::string problem;     ///< what is wrong with the descriptor
+  std::string unmodelled;  ///< what of it is not modelled
 };
 
-inline constexpr uint32_t wgmma_k_bytes = 32;  ///< of K that one wgmma multiplies, whatever the type
+inline constexpr uint32_t wgmma_k_bytes = 32;  ///< of K that one wgmma multiplies, whatever the type; of B
+                                               ///< twice as much if A is sparse
 
 /// The footprint of `rows` rows of the operand of one wgmma that a descriptor names; `mn_major`: of 16-bit
-/// elements that lie along M or N.
-const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, bool mn_major);
+/// elements that lie along M or N; `k_bytes` of K.
+const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_t rows, bool mn_major,
+                                          uint32_t k_bytes);
 
 /// Byte ranges that `rows` rows of `row_bytes` bytes of an operand occupy, sorted and joined.
 std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, uint32_t row_bytes);

@@ -89,6 +89,9 @@ std::optional<std::string> shape_of(const Decoded& d) {
   if (d.run == exec_load) return "va" + policy;
   if (d.run == exec_store) return "aS" + policy;
   if (d.text->root() == "call") return "*";
+  if (d.run == exec_named_barrier && d.variant == barrier_reduce)
+    return std::string(d.shape[0] == barrier_count ? "D" : "f") +
+           (d.text->operands.size() == 4 ? "ssp" : "sp");
   if (d.run == exec_vote) return d.variant == 3 ? "Dps" : "fps";
   if (d.run == exec_mbarrier_arrive)
     return (d.variant & (arrive_expects | arrive_no_complete)) != 0 ? "Das" : "Das?";
@@ -97,6 +100,7 @@ std::optional<std::string> shape_of(const Decoded& d) {
     if (d.variant == 0) return (d.shape[1] != 0 ? "aasas" : "aasa") + policy;
     return "aas" + policy + (d.byte_mask ? "s" : "");
   }
+  if (d.run == exec_multimem) return d.variant == 0 ? "wa" : "aS";
   if (auto shape = matrix_operand_shape(d)) return shape;
   for (const Row& r : rows)
     if (r.run == d.run) return std::string(r.shape);
@@ -312,6 +316,8 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
     w.exactly(w.operand(1), 8u * d.bytes);
   } else if (d.run == exec_active_mask) {
     w.exactly(w.operand(0), 32);
+  } else if (d.run == exec_named_barrier && d.variant == barrier_reduce && d.shape[0] == barrier_count) {
+    w.exactly(w.operand(0), 32);
   } else if (d.run == exec_vote && d.variant == 3) {
     w.exactly(w.operand(0), 32);
   } else if (d.run == exec_mbarrier_arrive) {
@@ -329,6 +335,7 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
   } else if (d.run == exec_mma) {
     for (size_t i = 0; i < 4; ++i)
       w.each(w.operand(i), [&](const Operand& o) { w.exactly(o, 8u * d.bytes); });
+    if (d.sparse) w.exactly(w.operand(4), 32);
   } else if (d.run == exec_wgmma) {
     w.each(w.operand(0), [&](const Operand& o) { w.exactly(o, 32); });
     if (d.variant == 1)
@@ -336,6 +343,7 @@ std::string width_problem(const Decoded& d, const Matcher& match) {
     else
       w.exactly(w.operand(1), 64);
     w.exactly(w.operand(2), 64);
+    if (d.sparse) w.exactly(w.operand(3), 32);
   }
   return w.problem;
 }

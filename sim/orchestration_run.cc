@@ -9,7 +9,7 @@ namespace turnstile::sim {
 
 namespace {
 
-using Step = OrchestrationMachine::Step;
+using Turn = OrchestrationMachine::Step;
 
 class Run {
  public:
@@ -42,7 +42,7 @@ class Run {
  private:
   bool open() const { return trace_.faults.empty() && steps_ < schedule_.step_limit; }
 
-  void take(Step step) {
+  void take(Turn step) {
     Event event;
     const std::vector<Fault> faults = machine_.take(step, event);
     ++steps_;
@@ -68,7 +68,7 @@ class Run {
     const bool one = schedule_.policy == Schedule::Policy::round_robin;
     bool moved = false;
     for (uint32_t i = 0; i < strands_; ++i) {
-      const Step step{Step::Kind::strand, strand(i)};
+      const Turn step{Turn::Kind::strand, strand(i)};
       while (open() && machine_.is_enabled(step)) {
         take(step);
         moved = true;
@@ -84,7 +84,7 @@ class Run {
   /// All that is left of one operation in flight, the first that can land.
   bool land() {
     for (const AsyncGroups::Operation& o : machine_.in_flight()) {
-      const Step step{Step::Kind::operation, o.op};
+      const Turn step{Turn::Kind::operation, o.op};
       if (!machine_.is_enabled(step)) continue;
       while (open() && machine_.is_enabled(step)) take(step);
       return true;
@@ -122,7 +122,7 @@ class Run {
   uint32_t strands_;
   OrchestrationMachine machine_;
   std::mt19937_64 random_;
-  std::vector<Step> possible_;
+  std::vector<Turn> possible_;
   uint64_t steps_ = 0;
   Trace trace_;
 };

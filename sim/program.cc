@@ -387,10 +387,11 @@ class Builder {
   static bool has_destination(const ptx::Instruction& i) {
     if (i.operands.empty()) return false;
     const std::string_view root = i.root();
-    static constexpr std::array<std::string_view, 17> without = {
-        "st",       "bra",       "brx",           "bar",       "barrier",    "cp",
-        "prefetch", "prefetchu", "stmatrix",      "nanosleep", "setmaxnreg", "call",
-        "red",      "discard",   "applypriority", "fence",     "membar"};
+    if (root == "bar" || root == "barrier")
+      return std::find(i.modifiers.begin(), i.modifiers.end(), "red") != i.modifiers.end();
+    static constexpr std::array<std::string_view, 15> without = {
+        "st",         "bra",  "brx", "cp",      "prefetch",      "prefetchu", "stmatrix", "nanosleep",
+        "setmaxnreg", "call", "red", "discard", "applypriority", "fence",     "membar"};
     if (std::find(without.begin(), without.end(), root) != without.end()) return false;
     const std::string_view verb =
         i.modifiers.size() > 1 ? std::string_view(i.modifiers[1]) : std::string_view();
@@ -399,6 +400,7 @@ class Builder {
              verb == "pending_count";
     if (root == "wgmma") return verb == "mma_async";
     if (root == "tcgen05") return verb == "ld";
+    if (root == "multimem") return verb == "ld_reduce";
     if (root == "tensormap" || root == "griddepcontrol") return false;
     if (root == "clusterlaunchcontrol") return verb == "query_cancel";
     return true;

@@ -77,7 +77,9 @@ struct Decoded {
   bool any_cta = false;         ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
   bool opaque = false;          ///< matrix operations, redux: results stay unknown, having no exact model
   uint8_t element_bits = 0;     ///< matrix operations: of A and B
+  bool sparse = false;          ///< wgmma, mma.sync: half of A is stored
   uint8_t mn_major = 0;         ///< wgmma: bit 0: rows of A lie along M (transposed), bit 1: of B along N
+  bool four_rows = false;       ///< tensor copies: tile::gather4, tile::scatter4
   bool byte_mask = false;       ///< cp.async.bulk: copies some bytes of each 16
   bool call_parameter = false;  ///< names a parameter of a call
   bool is_move = false;         ///< exec_move of a register: may be a rename (Cta::check_in_flight)

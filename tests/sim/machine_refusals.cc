@@ -15,7 +15,7 @@ TEST_CASE("an instruction that is not implemented is refused with its place") {
 
 TEST_CASE("forms of atomics and orders that have no model are refused by name") {
   CHECK(contains(refusal("atom.global.exch.b128 %r1, [%rd0], %r2; ret;"), "is not implemented"));
-  CHECK(contains(refusal("multimem.red.relaxed.gpu.global.add.f32 [%rd0], %f1; ret;"), "is not implemented"));
+  CHECK(contains(refusal("st.bulk.weak.shared::cta [%rd0], 128, 0; ret;"), "is not implemented"));
   CHECK(contains(refusal("ld.acquire.gpu.local.u32 %r1, [%rd0]; ret;"), "its memory order"));
 }
 

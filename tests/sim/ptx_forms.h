@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,25 @@ struct FormCase {
   std::string form;               ///< "add.s32"
   std::string target = "sm_90a";  ///< the least that has it
   unsigned threads = 32, cluster = 1, grid = 1;
+  bool flat = false;     ///< the box of the map of rank 2 has one row
   bool wide = false;     ///< each thread leaves 8 bytes in `out`, not 4
   std::string body;      ///< all names replaced
   std::string expected;  ///< "runs", "fault RULE", or "lane*A+B": the word that each lane leaves in `out`
   std::string operands;  ///< arithmetic only: a letter each, destination first
 };
+
+/// What became of the kernel of a case.
+struct FormOutcome {
+  std::string problem;  ///< empty: it ran to its end
+  std::string fault_rule = {};
+  std::vector<uint64_t> out = {};  ///< as 64-bit words
+  bool predicted = true;
+  bool has_model = true;  ///< what the form itself gives is computed
+};
+FormOutcome run_form(const FormCase& c);
+
+/// The rows of tests/model/data/ptx_forms*.tsv.
+std::set<std::string> counted_forms();
 
 /// All cases, of all files.
 std::vector<FormCase> read_form_cases();

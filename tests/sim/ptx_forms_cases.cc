@@ -103,6 +103,7 @@ FormCase header_of(const std::string& line) {
         equals == std::string::npos ? 0u : static_cast<unsigned>(std::stoul(word.substr(equals + 1)));
     if (word.rfind("sm_", 0) == 0) c.target = word;
     if (word == "wide") c.wide = true;
+    if (word == "flat") c.flat = true;
     if (word.rfind("threads=", 0) == 0) c.threads = number;
     if (word.rfind("cluster=", 0) == 0) c.cluster = number;
     if (word.rfind("grid=", 0) == 0) grid = number;
@@ -256,7 +257,7 @@ uint64_t form_input(const FormCase& c, size_t i, unsigned lane) {
 
 std::vector<FormCase> read_form_cases() {
   std::vector<FormCase> out;
-  for (const char* file : {"control.cases", "memory.cases", "lanes.cases", "async.cases"}) {
+  for (const char* file : {"control.cases", "memory.cases", "lanes.cases", "async.cases", "refused.cases"}) {
     std::ifstream in = open_file(file);
     unsigned number = 0;
     for (std::string line; std::getline(in, line);) {
@@ -324,6 +325,7 @@ std::string form_launch(const FormCase& c) {
   replace_all(text, "GRID", std::to_string(c.grid));
   replace_all(text, "THREADS", std::to_string(c.threads));
   replace_all(text, "RANKS", std::to_string(c.cluster));
+  if (c.flat) replace_all(text, "box = [16, 4]", "box = [16, 1]");
   return text;
 }
 
