@@ -35,12 +35,13 @@ struct Interval {
   uint64_t begin, end;
   uint32_t cta, place;
   Sort sort;
+  uint32_t tile;  ///< the first summary with this CTA: a tile is worked on once, by whomever
 };
 
 class Farthest {
  public:
   void add(const Interval& i) {
-    if (first_ && first_->cta == i.cta) {
+    if (first_ && first_->tile == i.tile) {
       if (i.end > first_->end) first_ = i;
     } else if (!first_ || i.end > first_->end) {
       second_ = first_;
@@ -51,7 +52,7 @@ class Farthest {
   }
   /// An interval of another CTA that reaches beyond `begin`.
   const Interval* other(const Interval& i) const {
-    if (first_ && first_->cta != i.cta) return first_->end > i.begin ? &*first_ : nullptr;
+    if (first_ && first_->tile != i.tile) return first_->end > i.begin ? &*first_ : nullptr;
     return second_ && second_->end > i.begin ? &*second_ : nullptr;
   }
 
@@ -173,6 +174,12 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
   std::map<uint32_t, bool> written;
   for (const GlobalAccessSummary& s : ctas)
     for (const GlobalAccessSummary::Range& r : s.ranges) written[r.buffer] |= r.writes;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> first_of;
+  std::vector<uint32_t> tiles;
+  for (uint32_t c = 0; c < ctas.size(); ++c) {
+    const auto at = std::tuple(ctas[c].cta[0], ctas[c].cta[1], ctas[c].cta[2]);
+    tiles.push_back(first_of.try_emplace(at, c).first->second);
+  }
   uint64_t total = 0;
   for (const auto& [buffer, any] : written) {
     if (!any) continue;
@@ -191,7 +198,8 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
                                r.bytes.end + i * r.bytes.stride,
                                c,
                                r.place,
-                               {r.kind, r.writes, r.async, r.element}});
+                               {r.kind, r.writes, r.async, r.element},
+                               tiles[c]});
       }
     std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
       return std::tuple(a.begin, a.end, a.cta, a.place, a.sort) <

@@ -93,7 +93,8 @@ GlobalAccessSummary moved_summary(const GlobalAccessSummary& of, const uint32_t 
 
 /// Races in global memory between different CTAs of one launch, which nothing orders (semantics.md section
 /// 12): any overlap with at least one write, atomics on both sides excepted. Sort and sweep; buffers that
-/// nobody writes cost nothing. Finds at least one pair for every byte that is raced on, not all pairs.
+/// nobody writes cost nothing. Several summaries of one CTA are what it does in different runs. Finds at
+/// least one pair for every byte that is raced on, not all pairs.
 Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptions& options = {});
 
 }  // namespace turnstile

@@ -12,6 +12,8 @@
 #include "checker/decide.h"
 #include "cli/barrier_names.h"
 #include "cli/followed_classes.h"
+#include "cli/handed_over.h"
+#include "cli/handovers.h"
 #include "cli/residency.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
@@ -107,10 +109,18 @@ class Folder {
     return true;
   }
 
+  /// What else CTAs may do to global memory.
+  void add_accesses(GlobalAccessSummary summary) { add_summary(std::move(summary)); }
+  const std::set<uint32_t>& written() const { return written_; }
+
   /// A buffer was written whose reads were not kept: all has to be done again, and kept.
   bool lacks_reads() const { return lacks_reads_; }
 
   const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
+  /// Its report rests on the certificate of one run, whether clean or not.
+  bool certified(size_t number) const {
+    return classes_[number].report.guarantee.find("(one run, certificate") != std::string::npos;
+  }
 
   void finish() {
     outcome_.classes = classes_.size();
@@ -219,45 +229,6 @@ class Folder {
   std::vector<GlobalAccessSummary> summaries_;
 };
 
-uint64_t clusters_of(const sim::Program& program, const Launch& launch) {
-  const Dim3 shape = sim::cluster_shape(program);
-  return launch.cta_count() / (uint64_t{1} * shape[0] * shape[1] * shape[2]);
-}
-
-/// How many clusters launch control hands over to the one that asks: a choice that no schedule of one run
-/// covers, so that each number is a run of its own (LF3, CL1).
-struct Handovers {
-  std::vector<uint32_t> counts = {0};
-  bool all = false;   ///< every number that is possible
-  bool some = false;  ///< a few numbers, each for the first cluster only: the grid has too many
-};
-
-Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces) {
-  constexpr uint64_t most_runs = 1024, longest_run = 32;
-  const uint64_t clusters = clusters_of(program, launch);
-  // Clusters that wait for each other run together, and none is left to hand over.
-  if (!sim::takes_clusters(program) || traces != clusters) return {};
-  Handovers h{launch.clusters_to_cancel, false, false};
-  h.some = h.counts.empty() && clusters * clusters > most_runs;
-  // Enough for each slot of a pipeline to come round, and a long run.
-  if (h.some)
-    h.counts = {0, 1, 2, 3, 4, 5, static_cast<uint32_t>(std::min<uint64_t>(clusters, longest_run) - 1)};
-  if (h.counts.empty())
-    for (uint32_t n = 0; n < clusters; ++n) h.counts.push_back(n);
-  for (uint32_t& n : h.counts) n = static_cast<uint32_t>(std::min<uint64_t>(n, clusters - 1));
-  std::sort(h.counts.begin(), h.counts.end());
-  h.counts.erase(std::unique(h.counts.begin(), h.counts.end()), h.counts.end());
-  h.all = h.counts.size() == clusters;
-  return h;
-}
-
-std::string numbers_text(const std::vector<uint32_t>& numbers) {
-  std::string out;
-  for (size_t i = 0; i < numbers.size(); ++i)
-    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ", numbers[i]);
-  return out;
-}
-
 void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
 
 /// check_launch, with all reads kept or only those of buffers that are written by then. Nothing: the latter
@@ -285,24 +256,33 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   const uint64_t wanted_traces =
       limits.ctas == 0 ? traces : std::min((limits.ctas + ctas_each - 1) / ctas_each, traces);
   const uint64_t wanted = wanted_traces * ctas_each;
-  const Handovers handovers = handovers_of(**program, launch, traces);
+  start = Clock::now();
+  const Handovers handovers = handovers_of(**program, launch, traces, interrupted);
+  outcome.execute_seconds += since(start);
   uint64_t done = 0;
   Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);
   if (!followed) return tl::unexpected(followed.error());
+  Result<HandedOver> handed_over = HandedOver::create(**program, launch);
+  if (!handed_over) return tl::unexpected(handed_over.error());
+  HandoverVerdict handed_verdict;
   // One trace for each cluster, and each cluster once: only then one can stand for another.
-  bool follow = (handovers.counts.size() == 1 || handovers.some) && traces > 1 &&
+  bool follow = (handovers.counts.size() == 1 || handovers.first_only) && traces > 1 &&
                 traces == clusters_of(**program, launch);
-  for (const uint32_t handed : handovers.counts) {
+  std::vector<HandoverPass> passes = handovers.passes(wanted_traces);
+  const size_t planned = passes.size();
+  for (size_t pass = 0; pass < passes.size(); ++pass) {
+    const uint32_t handed = passes[pass].handed;
+    const bool stands_for_all = passes[pass].stands_for_all;
     if (handed != 0) follow = false;
-    const uint64_t wanted_here = handovers.some && handed != 0 ? 1 : wanted_traces;
+    const uint64_t wanted_here = passes[pass].end;
     uint64_t at_once = follow ? 1 : batch_size;
-    for (uint64_t next = 0; next < wanted_here && !interrupted();) {
+    for (uint64_t next = passes[pass].begin; next < wanted_here && !interrupted();) {
       sim::RunOptions run_options;
       run_options.domain = sim::Domain::control;
       run_options.clusters_to_cancel = handed;
       // What was not run is said once, below; where clusters run together, by the trace itself.
       run_options.every_cancel_count = handovers.all || traces > 1;
-      run_options.follow_position = follow;
+      run_options.follow_position = follow || stands_for_all;
       start = Clock::now();
       const uint64_t first = next;
       for (; next < wanted_here && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
@@ -333,32 +313,31 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
           tape = nullptr;
         }
         const size_t number = folder.add(trace, alone, handed != handovers.counts.front(), tape);
+        if (stands_for_all) {
+          handed_over->add(trace, tape, handed);
+          handed_verdict.certified = handed_verdict.certified && folder.certified(number);
+        }
         if (follow) followed->add(trace, std::move(tape), number, folder.last_summary());
         follow = follow && followed->worthwhile();
       }
       outcome.check_seconds += since(start);
       done += (next - first) * ctas_each;
-      if (progress) progress(done, wanted * handovers.counts.size());
+      if (progress) progress(std::min(done, wanted), wanted);
     }
+    if (pass + 1 != planned || !handovers.first_only || interrupted()) continue;
+    start = Clock::now();
+    handed_verdict.repeats = handed_over->knows(handovers.kinds);
+    HandedOver::Examined examined = handed_over->examine(folder.written());
+    handed_verdict.objection = std::move(examined.objection);
+    for (GlobalAccessSummary& summary : examined.accesses) folder.add_accesses(std::move(summary));
+    if (handed_verdict.objection) handovers.add_other_clusters(passes, wanted_traces);
+    outcome.check_seconds += since(start);
   }
   if (folder.lacks_reads() && !keep_reads) return std::nullopt;
   start = Clock::now();
   folder.finish();
-  if (handovers.all && traces > 1)
-    outcome.report.guarantee += ", for every number of clusters that launch control hands over";
-  // With two clusters there is one order. With more, a tile may take another course than the one that was run
-  // in its place.
-  if (handovers.all && traces > 2)
-    add_reason(outcome.report,
-               "clusters were handed over in one order, the last of the grid first; the order is not "
-               "specified (CL7), and others were not run");
-  if (!handovers.all && traces > 1 && sim::takes_clusters(**program))
-    add_reason(
-        outcome.report,
-        fmt::format("launch control may hand up to {} clusters over to one (CL1): {} were run{}, others "
-                    "were not",
-                    traces - 1, numbers_text(handovers.counts),
-                    handovers.some ? ", all but none for the first cluster only" : ""));
+  if (sim::takes_clusters(**program) && traces > 1)
+    outcome.launch_control = conclude_handovers(handovers, handed_verdict, traces, outcome.report);
   outcome.check_seconds += since(start);
   start = Clock::now();
   if (const Result<void> judged = judge_residency(**program, launch, limits.resident, outcome.report);

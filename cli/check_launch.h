@@ -35,6 +35,8 @@ struct CheckOutcome {
   uint64_t ctas_run = 0;           ///< executed, or followed
   uint64_t ctas_followed = 0;      ///< of these: not executed, but shown to do what others did, at other
                                    ///< addresses in global memory (sim/position_tape.h)
+  std::string launch_control;      ///< which numbers of handovers were run, and for which they stand; may be
+                                   ///< empty
   uint64_t classes = 0;            ///< CTAs of one class did the same, up to where their global memory lies
   uint32_t warps = 0;
   double execute_seconds = 0;

@@ -104,6 +104,7 @@ Json outcome_json(const CheckOutcome& outcome, SourceText& source) {
   json["ctas"] = outcome.launch.cta_count();
   json["ctas_executed"] = outcome.ctas_run - outcome.ctas_followed;
   json["ctas_followed"] = outcome.ctas_followed;
+  if (!outcome.launch_control.empty()) json["launch_control"] = outcome.launch_control;
   json["classes"] = outcome.classes;
   json["warps"] = outcome.warps;
   json["seconds"] = {{"execute", outcome.execute_seconds}, {"check", outcome.check_seconds}};

@@ -7,22 +7,13 @@
 
 #include "sim/barrier_operand.h"
 #include "sim/handlers.h"
+#include "sim/launch_control.h"
 #include "sim/machine.h"
+#include "sim/position_tracker.h"
 
 namespace turnstile::sim {
 
 namespace {
-
-/// The answer to a try_cancel, as it lies in memory. The format is the hardware's own (CL10); this one is
-/// read by the query instructions only: bit 0 of the first eight bytes tells of success, then 21 bits each
-/// for x, y, z of the first CTA. The other eight bytes are zero.
-uint64_t answer_bits(bool canceled, Dim3 first) {
-  if (!canceled) return 0;
-  return 1 | uint64_t{first[0]} << 1 | uint64_t{first[1]} << 22 | uint64_t{first[2]} << 43;
-}
-uint32_t first_cta(uint64_t answer, unsigned axis) {
-  return static_cast<uint32_t>(answer >> (1 + 21 * axis) & 0x1fffff);
-}
 
 /// Where one CTA of the cluster receives the answer.
 struct Receiver {
@@ -32,7 +23,14 @@ struct Receiver {
   BarrierObject* barrier = nullptr;
 };
 
-void land(Cta& issuer, const Receiver& to, uint64_t answer) {
+/// What a request was answered.
+struct Answer {
+  uint64_t bits = 0;
+  uint32_t handover = 0;  ///< how many have succeeded, with this one; 0: it failed
+  size_t request = 0;     ///< PositionTape::requests
+};
+
+void land(Cta& issuer, const Receiver& to, const Answer& answer) {
   const AgentId agent = issuer.recorder.trace().ops[to.op].issuer;
   const uint32_t place = issuer.recorder.trace().ops[to.op].place;
   if (to.cta->ended()) {
@@ -43,10 +41,13 @@ void land(Cta& issuer, const Receiver& to, uint64_t answer) {
   ByteRun run;
   run.resize(16, issuer.provenance());
   for (size_t i = 0; i < 16; ++i) {
-    run.value[i] = i < 8 ? static_cast<uint8_t>(answer >> (8 * i)) : uint8_t{0};
+    run.value[i] = i < 8 ? static_cast<uint8_t>(answer.bits >> (8 * i)) : uint8_t{0};
     run.known[i] = 1;
   }
   to.cta->shared.write(to.offset, 0, 16, run);
+  if (PositionTracker* positions = issuer.machine.positions.get(); positions != nullptr)
+    positions->note_answer(*to.cta, to.offset, answer.bits, answer.handover, answer.request,
+                           {to.op, to.barrier->number, to.barrier->state.generation()});
   const ByteRange range{to.offset, to.offset + 16, 0, 1};
   const uint32_t footprint = to.cta->shared_footprint({&range, 1});
   Event& e = issuer.recorder.add(EventKind::async_access, agent, place);
@@ -68,7 +69,9 @@ void land(Cta& issuer, const Receiver& to, uint64_t answer) {
 /// handed out is a choice of the run (RunOptions::clusters_to_cancel), the order is not specified (CL7).
 uint64_t take_cluster(Cta& cta) {
   Machine& machine = cta.machine;
-  if (machine.cancelled >= cta.options.clusters_to_cancel) return answer_bits(false, {});
+  const bool more = cta.options.hand_over ? cta.options.hand_over(machine)
+                                          : machine.cancelled < cta.options.clusters_to_cancel;
+  if (!more) return answer_bits(false, {});
   const Dim3 c = cta.program.cluster;
   Dim3 across;
   for (size_t i = 0; i < 3; ++i) across[i] = cta.launch.grid[i] / c[i];
@@ -79,10 +82,15 @@ uint64_t take_cluster(Cta& cta) {
       return cluster == at[0] / c[0] + across[0] * (at[1] / c[1] + uint64_t{across[1]} * (at[2] / c[2]));
     });
   };
-  uint64_t left = uint64_t{machine.cancelled} + 1;  // to go down, over those that have started
-  while (left > 0) {
-    if (number == 0) return answer_bits(false, {});
-    if (!runs_here(--number)) --left;
+  if (const std::vector<uint32_t>& turns = cta.options.clusters_in_turn; !turns.empty()) {
+    if (machine.cancelled >= turns.size()) return answer_bits(false, {});
+    number = turns[machine.cancelled];
+  } else {
+    uint64_t left = uint64_t{machine.cancelled} + 1;  // to go down, over those that have started
+    while (left > 0) {
+      if (number == 0) return answer_bits(false, {});
+      if (!runs_here(--number)) --left;
+    }
   }
   ++machine.cancelled;
   return answer_bits(true, {static_cast<uint32_t>(number % across[0]) * c[0],
@@ -156,7 +164,11 @@ Step exec_try_cancel(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         cta.recorder.add(EventKind::async_issue, s.agent, d.index).object = number;
         receivers.push_back({number, target, offset, barrier});
       }
-      const uint64_t answer = take_cluster(cta);
+      Answer answer;
+      if (PositionTracker* positions = cta.machine.positions.get(); positions != nullptr)
+        answer.request = positions->note_request();
+      answer.bits = take_cluster(cta);
+      if (answer.bits != 0) answer.handover = cta.machine.cancelled;
       for (const Receiver& to : receivers)
         cta.flights.push_back({to.op, [to, answer](Cta& c) { land(c, to, answer); }});
     }
@@ -195,7 +207,7 @@ Step exec_first_ctaid(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     for (size_t i = 0; i < d.dst.size() && i < 3; ++i)
       if (d.dst[i] != Decoded::none)
         warp.regs.set(d.dst[i], lane,
-                      first_cta(answer, d.variant == 3 ? static_cast<unsigned>(i) : d.variant));
+                      answered_cta(answer, d.variant == 3 ? static_cast<unsigned>(i) : d.variant));
   }
   for (size_t i = 0; i < d.dst.size(); ++i)
     if (d.dst[i] != Decoded::none) warp.regs.forget(d.dst[i], i < 3 ? lanes & ~known : lanes);

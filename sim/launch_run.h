@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace turnstile::sim {
 
 struct Program;       // decoded kernel: sim/program.h
 struct PositionTape;  // sim/position_tape.h
+class Machine;        // sim/machine.h
 
 /// What a floating-point value is during a run (design.md section 3).
 enum class Domain : uint8_t {
@@ -33,6 +35,8 @@ struct RunOptions {
   uint32_t clusters_to_cancel =
       0;  ///< how often a clusterlaunchcontrol.try_cancel of each trace succeeds before it fails: the last
           ///< clusters of the grid (CL1, CL7). They should not be among `ctas`
+  std::vector<uint32_t> clusters_in_turn;  ///< which ones, in this order; empty: from the last of the grid on
+  std::function<bool(const Machine&)> hand_over;  ///< if set, says at each try_cancel whether it succeeds
   bool every_cancel_count = false;  ///< the caller runs all numbers of `clusters_to_cancel` that matter;
                                     ///< otherwise an answer that is looked at makes its trace inconclusive
   bool follow_position = false;     ///< control or names: RunResult::tapes

@@ -39,11 +39,13 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
     trace.warps += static_cast<uint32_t>(ctas.back()->warps.size());
   }
   for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = ctas.front()->position[i];
-  // Values that come through flags, or from a cluster that launch control hands over, are not followed.
-  if (!o.follow_position || (o.domain != Domain::control && o.domain != Domain::names) ||
-      barriers.size() != 1 || flags.any() || o.clusters_to_cancel != 0)
+  // Values that come through flags are not followed; nor, with names, a cluster that launch control hands
+  // over.
+  const bool named = o.domain == Domain::names;
+  if (!o.follow_position || (o.domain != Domain::control && !named) || barriers.size() != 1 || flags.any() ||
+      (named && o.clusters_to_cancel != 0))
     return;
-  positions = std::make_unique<PositionTracker>(p, l, o.domain == Domain::names);
+  positions = std::make_unique<PositionTracker>(p, l, named);
   for (auto& cta : ctas) positions->start(*cta);
   recorder.positions = positions.get();
 }

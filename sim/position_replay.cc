@@ -8,8 +8,10 @@
 #include <memory>
 
 #include "sim/copy.h"
+#include "sim/launch_control.h"
 #include "sim/machine.h"
 #include "sim/position_tape.h"
+#include "sim/tape_parts.h"
 
 namespace turnstile::sim {
 
@@ -18,7 +20,9 @@ struct PositionReplay::State {
       : program(p),
         launch(l),
         global(std::move(g)),
-        machine(p, l, global, options, ctas_of_cluster(p, l, 0)) {}
+        machine(p, l, global, options, ctas_of_cluster(p, l, 0)) {
+    options.every_cancel_count = true;
+  }
 
   const Program& program;
   const Launch& launch;
@@ -92,6 +96,12 @@ bool PositionReplay::State::evaluate(const PositionTape& tape, const TapeNode& n
     const uint32_t at[3] = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};
     const uint32_t value = node.of_cluster ? at[node.axis] / program.cluster[node.axis] : at[node.axis];
     out.fill(value);
+    return true;
+  }
+  if (node.kind == TapeNode::Kind::answer) {
+    const uint32_t number = ctas.front();
+    const Dim3& grid = launch.grid;
+    out.fill(answer_bits(true, {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]}));
     return true;
   }
   for (unsigned lane = 0; lane < warp_size; ++lane) {
@@ -171,7 +181,7 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
   s.values.resize(tape.values.size());
   for (const TapeNode& node : tape.nodes) {
-    if (!s.evaluate(tape, node, ctas)) return std::nullopt;
+    if (node.kind == TapeNode::Kind::answer || !s.evaluate(tape, node, ctas)) return std::nullopt;
     for (const TapeResult& result : node.results)
       if (result.slot != 0 && !s.same_pins(tape, result.slot)) return std::nullopt;
   }
@@ -210,6 +220,45 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
     }
     footprint.range_count = static_cast<uint32_t>(after->size());
     out.ranges.insert(out.ranges.end(), after->begin(), after->end());
+  }
+  return out;
+}
+
+std::optional<std::vector<MovedFootprint>> PositionReplay::replay_part(const PositionTape& tape,
+                                                                       const TapePart& part,
+                                                                       const MovedFootprints& before,
+                                                                       uint32_t cluster) {
+  State& s = *state_;
+  differs_at_.reset();
+  if (!tape.whole) return std::nullopt;
+  const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
+  s.values.resize(tape.values.size());
+  for (const uint32_t n : part.nodes) {
+    const TapeNode& node = tape.nodes[n];
+    if (node.instruction != nullptr) differs_at_ = node.instruction->index;
+    if (!s.evaluate(tape, node, ctas)) return std::nullopt;
+    for (const TapeResult& result : node.results)
+      if (result.slot != 0 && !s.same_pins(tape, result.slot)) return std::nullopt;
+  }
+  differs_at_.reset();
+  for (const uint32_t use : part.empty_boxes) {
+    const auto ranges = s.box(tape, tape.uses[use]);
+    if (!ranges || !ranges->empty()) return std::nullopt;
+  }
+  std::vector<MovedFootprint> out;
+  for (const auto& [f, use] : part.moved) {
+    const Footprint& footprint = before.footprints[f];
+    const std::span<const ByteRange> old(before.ranges.data() + footprint.first_range, footprint.range_count);
+    auto here = s.moved(tape, tape.uses[use], footprint, old);
+    if (!here || here->empty()) return std::nullopt;
+    const auto same_range = [](const ByteRange& a, const ByteRange& b) {
+      return a.begin == b.begin && a.end == b.end && a.stride == b.stride && a.count == b.count;
+    };
+    if (out.empty() || out.back().number != f)
+      out.push_back({f, std::move(*here)});
+    else if (!std::equal(here->begin(), here->end(), out.back().ranges.begin(), out.back().ranges.end(),
+                         same_range))
+      return std::nullopt;  // as in replay()
   }
   return out;
 }

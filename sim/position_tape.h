@@ -38,6 +38,7 @@ struct TapeNode {
     position,  ///< %ctaid or %clusterid of a CTA of the cluster
     compute,   ///< an instruction that only computes, executed again
     gather,    ///< lanes of other slots side by side: out of memory, or written by parts of a warp
+    answer,    ///< launch control's, that a cluster is handed over (sim/launch_control.h)
   };
   Kind kind = Kind::compute;
   const Decoded* instruction = nullptr;
@@ -45,6 +46,7 @@ struct TapeNode {
   std::vector<TapeOperand> sources;  ///< compute: as Decoded::src
   std::vector<TapeResult> results;   ///< compute: as Decoded::dst; slot 0: not followed. Others: one
   uint32_t cta = 0;                  ///< position: rank in the cluster
+  uint32_t handover = 0;             ///< answer: from 1
   uint8_t axis = 0;
   bool of_cluster = false;  ///< position: %clusterid
   struct Lane {
@@ -70,6 +72,16 @@ struct PositionUse {
   std::vector<TapeOperand> coordinates;       ///< of lane 0, as 32-bit values
 };
 
+/// One execution of try_cancel (semantics.md section 10).
+struct ClusterRequest {
+  struct Answer {
+    uint32_t op = 0;          ///< number in the trace
+    uint32_t barrier = 0;     ///< where it completes
+    uint64_t generation = 0;  ///< of that barrier when it landed: the phase that it belongs to
+  };
+  std::vector<Answer> answers;  ///< that have landed, one for each CTA that receives it
+};
+
 /// Everything in which one run of a cluster depended on where it lies in the grid. Another cluster does the
 /// same (the same events in the same order, but for the places of its accesses in global memory) if every
 /// pinned value is the same there: those that decided branches, or reached anything that the tape does not
@@ -83,8 +95,10 @@ struct PositionTape {
   std::vector<LaneMask> pinned{0};               ///< lanes of each slot that have to be the same
   std::vector<uint8_t> bits{0};                  ///< width of each slot
   std::vector<PositionUse> uses{PositionUse{}};
-  std::set<std::pair<uint32_t, uint32_t>> moved;  ///< (footprint in global memory, use)
-  std::set<uint32_t> empty_boxes;                 ///< uses whose box lay wholly outside its tensor
+  std::set<std::pair<uint32_t, uint32_t>> moved;        ///< (footprint in global memory, use)
+  std::vector<std::pair<uint32_t, uint32_t>> accesses;  ///< the same in the order in which they came
+  std::set<uint32_t> empty_boxes;                       ///< uses whose box lay wholly outside its tensor
+  std::vector<ClusterRequest> requests;                 ///< to launch control, in the order of issue
   bool loses_values = false;  ///< some values count as unknown here though this cluster knows them, since
                               ///< another may not; and what it stored of its position has no fingerprint
                               ///< (Event::bytes). A verdict other than clean may come from that alone
@@ -97,6 +111,14 @@ struct MovedFootprints {
   std::vector<Footprint> footprints;  ///< same numbers and order as in the trace
   std::vector<ByteRange> ranges;
 };
+
+/// One of them.
+struct MovedFootprint {
+  uint32_t number = 0;  ///< in its trace
+  std::vector<ByteRange> ranges;
+};
+
+struct TapePart;  // sim/tape_parts.h
 
 class PositionReplay {
  public:
@@ -111,10 +133,19 @@ class PositionReplay {
   std::optional<MovedFootprints> replay(const PositionTape& tape, const MovedFootprints& before,
                                         uint32_t cluster);
 
+  /// The same for what the run owed to one cluster id, of its own or of one that was handed over, with
+  /// `cluster` in its place: the footprints of `part`.
+  std::optional<std::vector<MovedFootprint>> replay_part(const PositionTape& tape, const TapePart& part,
+                                                         const MovedFootprints& before, uint32_t cluster);
+
+  /// The instruction whose result differed, where the last replay_part() gave nothing for that reason.
+  std::optional<uint32_t> differs_at() const { return differs_at_; }
+
  private:
   struct State;
   explicit PositionReplay(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+  std::optional<uint32_t> differs_at_;
 };
 
 }  // namespace turnstile::sim

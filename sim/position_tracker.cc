@@ -23,9 +23,9 @@ int axis_of(std::string_view name, std::string_view prefix) {
 
 /// Registers to registers of the same lane, whatever the machine's state.
 bool only_computes(const Decoded& d) {
-  constexpr std::array<Handler, 10> kinds = {exec_pure,      exec_pack_pair,  exec_move,   exec_move_wide,
-                                             exec_pack,      exec_unpack,     exec_select, exec_nothing,
-                                             exec_to_window, exec_from_window};
+  constexpr std::array<Handler, 12> kinds = {
+      exec_pure,   exec_pack_pair, exec_move,      exec_move_wide,   exec_pack,        exec_unpack,
+      exec_select, exec_nothing,   exec_to_window, exec_from_window, exec_is_canceled, exec_first_ctaid};
   return std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
 }
 
@@ -445,7 +445,7 @@ void PositionTracker::follow_loads(Cta& cta, Warp& warp, const Decoded& d, LaneM
     if (d.dst[v] == Decoded::none) continue;
     TapeNode node;
     node.kind = TapeNode::Kind::gather;
-    node.bits = program_.register_bits[d.dst[v]];
+    node.bits = std::min<uint8_t>(program_.register_bits[d.dst[v]], 64);  // .b128: its low half
     node.from.resize(warp_size);
     LaneValues values{};
     LaneMask moving = 0;
@@ -495,9 +495,34 @@ void PositionTracker::follow_stores(Cta& cta, Warp& warp, const Decoded& d, Lane
   }
 }
 
+size_t PositionTracker::note_request() {
+  tape_->requests.emplace_back();
+  return tape_->requests.size() - 1;
+}
+
+// That a cluster is handed over is the choice of the run; which one it is, is followed like the own position.
+void PositionTracker::note_answer(Cta& cta, uint64_t offset, uint64_t bits, uint32_t handover, size_t request,
+                                  const ClusterRequest::Answer& answer) {
+  tape_->requests[request].answers.push_back(answer);
+  if (handover == 0) return;
+  const auto [at, fresh] = answer_slots_.try_emplace(handover, 0);
+  if (fresh) {
+    LaneValues values;
+    values.fill(bits);
+    at->second = new_slot(64, values);
+    TapeNode node;
+    node.kind = TapeNode::Kind::answer;
+    node.handover = handover;
+    node.results.push_back({at->second, all_lanes});
+    add_node(std::move(node));
+  }
+  cells_.push_back({at->second, 0, offset, 8});  // the other eight bytes are zero for every cluster
+  cta.shared.set_mark(offset, 8, static_cast<uint32_t>(cells_.size() - 1));
+}
+
 void PositionTracker::note_footprint(uint32_t footprint) {
   lost_ = lost_ || use_ == nobody;
-  tape_->moved.insert({footprint, use_});
+  if (tape_->moved.insert({footprint, use_}).second) tape_->accesses.emplace_back(footprint, use_);
 }
 
 void PositionTracker::note_empty_box(uint32_t use) {
@@ -560,8 +585,9 @@ std::shared_ptr<const PositionTape> PositionTracker::finish(Machine& machine) {
   const Trace& trace = machine.recorder.trace();
   pin_cells(*machine.ctas.front());
   tape_->whole = !lost_ && !machine.halted() && trace.faults.empty() && trace.unknowns.empty() &&
-                 trace.live_pollers.empty() && trace.signals.empty() && !changes_known_memory(machine);
-  drop_unused(*tape_);
+                 trace.live_pollers.empty() && trace.signals.empty() &&
+                 (opaque_ || !changes_known_memory(machine));
+  if (!machine.options.hand_over) drop_unused(*tape_);  // whoever decides there reads the tape as it grows
   return tape_;
 }
 

@@ -36,12 +36,19 @@ class PositionTracker {
   /// Number of the use of the box that the instruction under way copies, for Copy::position_use.
   uint32_t use_of_box(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, const Copy& copy);
 
+  /// A request to launch control is issued: its number. An answer to it landed in this CTA; `handover`: how
+  /// many clusters were handed over by then, 0: none this time.
+  size_t note_request();
+  void note_answer(Cta& cta, uint64_t offset, uint64_t bits, uint32_t handover, size_t request,
+                   const ClusterRequest::Answer& answer);
+
   /// A footprint in global memory was recorded by an access of this use.
   void note_footprint(uint32_t footprint);
   void note_empty_box(uint32_t use);
   /// What is recorded next belongs to this use, until the next instruction.
   void set_use(uint32_t use) { use_ = use; }
 
+  const PositionTape& tape_so_far() const { return *tape_; }
   /// The tape, at the end of the run.
   std::shared_ptr<const PositionTape> finish(Machine& machine);
 
@@ -83,6 +90,7 @@ class PositionTracker {
   bool opaque_ = true;                                       ///< no value can come out of global memory
   std::unordered_map<uint64_t, std::vector<Track>> tracks_;  ///< by CTA and warp
   std::unordered_map<uint64_t, std::vector<uint32_t>> nodes_by_hash_;
+  std::unordered_map<uint32_t, uint32_t> answer_slots_;  ///< by handover
   std::vector<Cell> cells_{Cell{}};
 
   // Of the instruction under way.

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine is asked for an answer at each try_cancel: there a child is forked, which gets "no more" and
+// reports what its run does from there on; the parent goes on with "handed over".
+#include "sim/handover_survey.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+
+#include "sim/machine.h"
+#include "sim/position_tracker.h"
+#include "sim/tape_parts.h"
+#include "sim/trace_shape.h"
+
+namespace turnstile::sim {
+
+namespace {
+
+/// What is said about the run with one number of handovers.
+struct Ending {
+  std::optional<Hash128> rest;  ///< nothing: it cannot be compared
+  std::vector<Hash128> kinds;
+};
+
+/// State of barriers that no event tells: what has been counted in phases that are open.
+Hash128 open_phases(const Machine& machine) {
+  Hash128 h = hash_number(80, machine.cancelled == 0 ? 0 : 1);
+  const auto note = [&](uint64_t v) { h = combine(h, hash_number(81, v)); };
+  for (const auto& cta : machine.ctas) {
+    for (const auto& [address, barrier] : cta->barriers) {
+      note(address);
+      note(barrier.state.valid() ? 1 : 0);
+      note(barrier.state.expected());
+      note(barrier.state.pending());
+      note(static_cast<uint64_t>(barrier.state.tx()));
+      note(barrier.state.generation() & 1);
+    }
+    for (const NamedBarrier& named : cta->named) note(uint64_t{named.arrived()} << 32 | named.expected());
+    note(cta->ended() ? 1 : 0);
+  }
+  for (const ClusterBarrier& barrier : machine.barriers)
+    note(uint64_t{barrier.arrived()} << 32 | barrier.members());
+  return h;
+}
+
+bool send(int to, const std::vector<uint64_t>& words) {
+  const char* at = reinterpret_cast<const char*>(words.data());
+  for (size_t left = words.size() * sizeof(uint64_t); left != 0;) {
+    const ssize_t n = write(to, at, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    left -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+std::vector<uint64_t> receive(int from) {
+  constexpr size_t most_words = 4096;
+  std::vector<uint64_t> words(most_words);
+  size_t bytes = 0;
+  while (bytes < most_words * sizeof(uint64_t)) {
+    const ssize_t n =
+        read(from, reinterpret_cast<char*>(words.data()) + bytes, most_words * sizeof(uint64_t) - bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    bytes += static_cast<size_t>(n);
+  }
+  words.resize(bytes / sizeof(uint64_t));
+  return words;
+}
+
+std::vector<uint64_t> packed(const Ending& ending) {
+  std::vector<uint64_t> words;
+  if (!ending.rest) return words;
+  words = {ending.rest->lo, ending.rest->hi};
+  for (const Hash128& k : ending.kinds) words.insert(words.end(), {k.lo, k.hi});
+  return words;
+}
+
+Ending unpacked(const std::vector<uint64_t>& words) {
+  Ending ending;
+  if (words.size() < 2 || words.size() % 2 != 0) return ending;
+  ending.rest = Hash128{words[0], words[1]};
+  for (size_t i = 2; i < words.size(); i += 2) ending.kinds.push_back({words[i], words[i + 1]});
+  return ending;
+}
+
+void add_kind(std::vector<Hash128>& kinds, const Hash128& kind) {
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+}
+
+class Surveyor {
+ public:
+  Surveyor(uint32_t most, const std::function<bool()>& stop) : most_(most), stop_(stop) {}
+
+  bool hand_over(const Machine& machine) {
+    failed_ = failed_ || machine.positions == nullptr;
+    if (over_ || failed_) return false;
+    const Trace& trace = machine.recorder.trace();
+    if (!shape_) shape_.emplace(trace);
+    shape_->pass(trace.events.size());
+    splitter_.update(machine.positions->tape_so_far(), trace, machine.cancelled);
+    splitter_.parts(machine.positions->tape_so_far(), trace);
+    add_written(trace, boundaries_.empty() ? 0 : boundaries_.back().event, trace.events.size(), written_);
+    boundaries_.push_back({trace.events.size(), open_phases(machine)});
+    over_ = machine.cancelled >= most_ || stop_() || failed_;
+    if (over_) return false;
+    int ends[2] = {-1, -1};
+    const pid_t child = pipe(ends) == 0 ? fork() : -1;
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      close(ends[0]);
+      answer_to_ = ends[1];
+      over_ = true;
+      return false;
+    }
+    failed_ = child < 0;
+    if (ends[1] >= 0) close(ends[1]);
+    if (child > 0) {
+      endings_.push_back(unpacked(receive(ends[0])));
+      while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+    if (ends[0] >= 0) close(ends[0]);
+    return true;
+  }
+
+  /// After the run. In a child this does not come back.
+  HandoverSurvey conclude(const Trace& trace, const PositionTape* tape, uint32_t handed) {
+    const TapeParts* parts = parts_of_run(trace, tape, handed);
+    if (answer_to_ >= 0) {
+      send(answer_to_, packed(ending(trace, parts)));
+      _exit(0);
+    }
+    HandoverSurvey out;
+    if (stop_() || failed_ || handed != most_ || boundaries_.size() != size_t{most_} + 1) {
+      out.why_not = failed_ || stop_() ? "the runs could not be compared"
+                                       : fmt::format("the kernel takes {} of them at most", handed);
+      out.first = {handed};  // a fault perhaps
+      return out;
+    }
+    endings_.push_back(ending(trace, parts));
+    if (parts == nullptr) {
+      out.why_not = "the longest run cannot be compared with others";
+      return out;
+    }
+    compare(trace, *parts, out);
+    return out;
+  }
+
+ private:
+  struct Boundary {
+    size_t event;
+    Hash128 open;
+  };
+
+  const TapeParts* parts_of_run(const Trace& trace, const PositionTape* tape, uint32_t handed) {
+    if (tape == nullptr || !tape->whole) return nullptr;
+    splitter_.update(*tape, trace, handed);
+    const TapeParts& parts = splitter_.parts(*tape, trace);
+    return parts.mixed ? nullptr : &parts;
+  }
+
+  Ending ending(const Trace& trace, const TapeParts* parts) {
+    Ending out;
+    if (parts == nullptr || !shape_) return out;
+    // shape_ refers to the trace of the machine, which has moved; its numbers have not.
+    std::vector<uint32_t> written = written_;
+    add_written(trace, boundaries_.back().event, trace.events.size(), written);
+    out.rest = shape_->rest(parts->names, written, static_cast<uint32_t>(boundaries_.size()) - 1);
+    for (const TapePart& part : parts->parts) add_kind(out.kinds, part.kind);
+    return out;
+  }
+
+  void compare(const Trace& trace, const TapeParts& parts, HandoverSurvey& out) const {
+    std::vector<uint32_t> written;
+    add_written(trace, 0, trace.events.size(), written);
+    // pieces[n]: between the requests that are answered with the handovers n and n + 1.
+    std::vector<std::optional<Hash128>> pieces(boundaries_.size());
+    TraceShape shape(trace);
+    shape.pass(boundaries_.front().event);
+    for (uint32_t n = 1; n < boundaries_.size(); ++n)
+      pieces[n] = shape.piece(boundaries_[n].event, parts.names, written, n);
+    const auto alike = [&](uint32_t n, uint32_t m) {
+      return endings_[n].rest && endings_[n].rest == endings_[m].rest &&
+             boundaries_[n].open == boundaries_[m].open;
+    };
+    constexpr uint32_t longest_period = 16, rounds = 5;
+    for (uint32_t p = 1; p <= longest_period && p < most_; ++p) {
+      uint32_t start = most_ + 1 - p;  // nothing is known to repeat
+      while (start > 1 && alike(start - 1, start - 1 + p) && pieces[start] &&
+             (start + p > most_ || pieces[start] == pieces[start + p]))
+        --start;
+      const uint32_t runs = start + rounds * p;
+      if (runs <= most_ && (out.period == 0 || runs < out.runs)) {
+        out.start = start;
+        out.period = p;
+        out.runs = runs;
+      }
+    }
+    for (uint32_t n = 1; n < endings_.size(); ++n) {
+      for (const Hash128& kind : endings_[n].kinds) add_kind(out.kinds, kind);
+      const auto same = [&](uint32_t m) { return alike(n, m) && pieces[n] && pieces[n] == pieces[m]; };
+      bool known = false;
+      for (uint32_t m = 1; m < n && !known; ++m) known = same(m);
+      if (!known) out.first.push_back(n);
+    }
+    if (out.period == 0) out.why_not = "the runs do not repeat after a small number of them";
+  }
+
+  uint32_t most_;
+  const std::function<bool()>& stop_;
+  bool over_ = false;    ///< no more clusters
+  bool failed_ = false;  ///< no child could be made
+  int answer_to_ = -1;   ///< in a child: its parent
+  std::optional<TraceShape> shape_;
+  TapeSplitter splitter_;
+  std::vector<uint32_t> written_;
+  std::vector<Boundary> boundaries_;  ///< one for each request
+  std::vector<Ending> endings_;       ///< by number of handovers
+};
+
+}  // namespace
+
+HandoverSurvey survey_handovers(const Program& program, const Launch& launch, uint32_t most,
+                                const std::function<bool()>& stop) {
+  HandoverSurvey out;
+  Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, Domain::control, {});
+  if (!global) {
+    out.why_not = global.error().text();
+    return out;
+  }
+  Surveyor surveyor(most, stop);
+  RunOptions options;
+  options.follow_position = options.every_cancel_count = true;
+  options.hand_over = [&](const Machine& machine) { return surveyor.hand_over(machine); };
+  Machine machine(program, launch, *global, options, ctas_of_cluster(program, launch, 0));
+  const Trace trace = machine.run();
+  return surveyor.conclude(trace, machine.tape().get(), machine.cancelled);
+}
+
+}  // namespace turnstile::sim
