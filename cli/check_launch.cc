@@ -257,7 +257,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       limits.ctas == 0 ? traces : std::min((limits.ctas + ctas_each - 1) / ctas_each, traces);
   const uint64_t wanted = wanted_traces * ctas_each;
   start = Clock::now();
-  const Handovers handovers = handovers_of(**program, launch, traces, interrupted);
+  const Handovers handovers = handovers_of(**program, launch, traces, wanted == total, interrupted);
   outcome.execute_seconds += since(start);
   uint64_t done = 0;
   Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);

@@ -46,7 +46,8 @@ struct HandoverVerdict {
   std::optional<Note> objection;  ///< why they do not stand for every choice of clusters
 };
 
-Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces,
+/// `thorough`: otherwise a few numbers do, since the verdict is open for another reason.
+Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces, bool thorough,
                        const std::function<bool()>& stop);
 
 /// Says in the report what was not covered, and gives a sentence about what was.

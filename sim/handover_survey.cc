@@ -172,7 +172,7 @@ class Surveyor {
   Ending ending(const Trace& trace, const TapeParts* parts) {
     Ending out;
     if (parts == nullptr || !shape_) return out;
-    // shape_ refers to the trace of the machine, which has moved; its numbers have not.
+    shape_->moved_to(trace);  // out of the machine
     std::vector<uint32_t> written = written_;
     add_written(trace, boundaries_.back().event, trace.events.size(), written);
     out.rest = shape_->rest(parts->names, written, static_cast<uint32_t>(boundaries_.size()) - 1);
