@@ -35,27 +35,6 @@ Execution steer(const Orchestration& program, const Schedule& prefix, const Cont
 /// Executes a schedule and nothing more; strands are `blocked` in its trace if nothing can move then.
 Execution follow(const Orchestration& program, const Schedule& schedule);
 
-/// The events before an event, in the causal order (algorithms.md 5.1), as indices into the trace: what has
-/// to be executed to get there, in an order that does. A completion stands for all contributions up to it.
-class CausalPast {
- public:
-  explicit CausalPast(const Trace& trace);
-
-  /// Everything before any of the events, sorted; they themselves only if something else needs them.
-  std::vector<size_t> before(const std::vector<size_t>& events) const;
-  /// The contributions that the first `generation` completions of an mbarrier counted.
-  std::vector<size_t> contributions(uint32_t barrier, uint64_t generation) const;
-  /// Those that were counted while `generation` completions had happened.
-  std::vector<size_t> counted_in(uint32_t barrier, uint64_t generation) const;
-  size_t previous(size_t event) const { return previous_[event]; }
-
- private:
-  const Trace& trace_;
-  std::vector<size_t> previous_;                           ///< in its strand or operation; no_event: none
-  std::vector<std::vector<size_t>> others_;                ///< further predecessors
-  std::vector<std::vector<std::vector<size_t>>> counted_;  ///< by mbarrier, generation
-};
-
 /// A schedule on which a broken condition of the certificate does harm.
 struct Directed {
   Execution execution;    ///< the whole of it
@@ -72,8 +51,9 @@ bool established(const Report& report, const Diagnostic& d);
 
 /// Engine E4 (algorithms.md section 9): schedules are built from the conditions that one run breaks, without
 /// any search. `known`: what that run says; a finding that is established there is no harm of another
-/// schedule. Nothing: none of them does harm, which proves nothing.
-std::optional<Directed> direct(const Orchestration& program, const CheckOptions& options,
-                               const Report& known);
+/// schedule. Begins no further schedule after so many seconds. Nothing: none of them does harm, which proves
+/// nothing.
+std::optional<Directed> direct(const Orchestration& program, const CheckOptions& options, const Report& known,
+                               double seconds = 10);
 
 }  // namespace turnstile::checker

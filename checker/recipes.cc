@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "checker/causal_past.h"
 #include "checker/directed.h"
 #include "checker/single_run.h"
 
@@ -18,7 +19,6 @@ using Step = OrchestrationMachine::Step;
 using BreachKind = Breach::Kind;
 
 constexpr size_t most_recipes = 12;
-constexpr double most_seconds = 10;
 
 struct Recipe {
   Schedule prefix;
@@ -165,8 +165,8 @@ bool established(const Report& report, const Diagnostic& d) {
   });
 }
 
-std::optional<Directed> direct(const Orchestration& program, const CheckOptions& options,
-                               const Report& known) {
+std::optional<Directed> direct(const Orchestration& program, const CheckOptions& options, const Report& known,
+                               double seconds) {
   const double began = cpu_seconds();
   const Continuation plain, backwards{Continuation::Order::backwards, false, 0xffffffff},
       early{Continuation::Order::forwards, true, 0xffffffff};
@@ -180,6 +180,7 @@ std::optional<Directed> direct(const Orchestration& program, const CheckOptions&
   };
   if (auto harm = judge(run, {})) return harm;
   for (const Continuation* then : {&backwards, &early}) {
+    if (cpu_seconds() - began > seconds) return std::nullopt;
     Execution other = steer(program, {}, *then);
     if (auto harm = judge(other, {})) return harm;
   }
@@ -188,7 +189,7 @@ std::optional<Directed> direct(const Orchestration& program, const CheckOptions&
   for (const Recipe& r : Recipes(program, run, seen).all()) {
     const Continuation late{Continuation::Order::forwards, false, r.held};
     for (const Continuation* then : {&late, &plain, &backwards, &early}) {
-      if (cpu_seconds() - began > most_seconds) return std::nullopt;
+      if (cpu_seconds() - began > seconds) return std::nullopt;
       if (then == &late && r.held == plain.last) continue;
       Execution execution = steer(program, r.prefix, *then);
       if (!execution.followed) break;
