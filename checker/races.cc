@@ -36,7 +36,7 @@ bool Races::prepare(const std::vector<Allocation>& written) {
 void Races::generic(const Event& e) {
   const uint32_t* order = run_.strands.row(e.agent.v, Views::order);
   const Kind kind = e.has(Event::atomic) ? Kind::atomic : e.has(Event::write) ? Kind::write : Kind::read;
-  Order ask{order, order, order};
+  Order ask{order, order, order, run_.strands.row(e.agent.v, Views::causal)};
   if (run_.views.any_scope != Views::none) {
     ask.of_reads = ask.reads_over = run_.strands.row(e.agent.v, run_.views.reads_over);
     ask.any_scope = run_.strands.row(e.agent.v, run_.views.any_scope);
@@ -55,7 +55,7 @@ void Races::async(const Event& e, const uint32_t* knowledge, Epoch epoch, const 
   Access current{epoch, static_cast<uint32_t>(run_.now), kind, Proxy::async};
   if (kind == Kind::atomic) current.element = static_cast<uint8_t>(e.count);
   const auto fenced = [&](uint32_t view) { return view == Views::none ? nullptr : knowledge + width * view; };
-  Order ask{order, order, order};
+  Order ask{order, order, order, knowledge + width * Views::causal};
   ask.queues = &queues;
   ask.careful = several_ctas_;
   if (run_.views.any_scope != Views::none) {
@@ -207,7 +207,11 @@ bool Races::check(uint32_t region, const Access& prior, const Access& current, c
   if (prior.kind == Kind::atomic && current.kind == Kind::atomic &&
       morally_strong(first, prior, second, current))
     return true;
-  const bool seen = known(prior, order);
+  // TMAP4 asks whether the copy has done its read of the map, not who was told of it: a copy that has landed
+  // has, also where the news came by an arrival that tells nothing of the history of its issuer (HB4).
+  const bool done_with_map =
+      prior.proxy == Proxy::tensormap && prior.kind == Kind::read && knows(order.causal, prior.epoch);
+  const bool seen = done_with_map || known(prior, order);
   if (seen && !order.careful) return true;
   const bool tensor = run_.trace.footprints[second.footprint].space == Space::tensor;
   if (seen) {

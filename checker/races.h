@@ -57,6 +57,7 @@ class Races {
     const uint32_t* of_generic;  ///< null: nothing generic is known
     const uint32_t* of_async;
     const uint32_t* happens_before;
+    const uint32_t* causal;                ///< what has happened, visible or not
     const uint32_t* of_reads = nullptr;    ///< besides, for an earlier generic read; null: nothing (HB1)
     const uint32_t* reads_over = nullptr;  ///< the same without regard to proxies
     const uint32_t* any_scope = nullptr;   ///< what scopes keep from it; null: nothing

@@ -191,6 +191,42 @@ TEST_CASE("D14, TMAP2, TMAP4: a descriptor that changes") {
   expect_first(program(true, true, false), FindingClass::race, "TMAP4", 2);
 }
 
+// The way of a Q tile: its consumer saw the copy land, and what the consumer arrives with (tcgen05.commit:
+// HB4, a relaxed arrive: HB5) tells the loader nothing of that copy. It has read the map all the same, in
+// every schedule.
+TEST_CASE("TMAP4: a copy that has landed has read its map, also where nobody publishes that") {
+  const auto program = [](bool consumer_waits, bool consumer_publishes) {
+    TraceBuilder t(2);
+    const uint32_t full[] = {t.barrier("full[0]", 1), t.barrier("full[1]", 1)};
+    const uint32_t freed = t.barrier("freed", 1);
+    for (uint32_t g = 0; g < 2; ++g) {
+      if (g > 0) {
+        if (consumer_waits) t.wait(1, 7, full[0], 0, 1);
+        t.arrive(1, 8, freed, 1, consumer_publishes);
+        t.wait(0, 1, freed, 0, 1);
+      }
+      t.write(0, 2, t.global(0));
+      t.event(EventKind::fence_tensormap, 0, 3, 0, Event::release);
+      t.event(EventKind::fence_tensormap, 0, 4);
+      t.trace.events.back().footprint = t.global(0);
+      t.arrive_expect(0, 5, full[g], 64);
+      const uint32_t o = t.load(0, 6, full[g], 64);
+      t.touch(o, t.global(0), false);
+      t.trace.events.back().flags = Event::tensormap;
+      t.touch(o, t.shared(g), true);
+      t.complete(o);
+    }
+    if (!consumer_waits) t.wait(1, 7, full[0], 0, 1);
+    t.wait(1, 9, full[1], 0, 1);
+    t.exit_all(9);
+    return t.trace;
+  };
+  expect_clean(program(true, true));
+  expect_clean(program(true, false));
+  expect_first(program(false, true), FindingClass::race, "TMAP4", 2);
+  expect_first(program(false, false), FindingClass::race, "TMAP4", 2);
+}
+
 TEST_CASE("TMAP2: an acquire is of the descriptor that it names") {
   const auto program = [](bool first, bool second) {
     TraceBuilder t(1);
