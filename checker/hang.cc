@@ -191,7 +191,9 @@ class Hang {
     if (trace_.blocked[i].on == On::named_barrier && w.arrived > 0 &&
         (!waits_for_blocked || w.missing.empty()))
       return 3;
-    if (in_cycle(i)) return w.arrived > 0 ? 4 : 5;
+    // Who is through with its work and waits for more, at a barrier of all roles, waits for those who wait
+    // for a phase: the phase is what is missing.
+    if (in_cycle(i)) return trace_.blocked[i].on == On::named_barrier ? 6 : w.arrived > 0 ? 4 : 5;
     return waits_for_blocked ? 7 : 6;
   }
 

@@ -257,6 +257,19 @@ TEST_CASE("a bar.sync count that the group cannot reach") {
   CHECK(has_fact(d, "128 of 256 threads have arrived"));
 }
 
+// Partitions of Triton: a worker that is through waits for its next task at the barrier that dispatches; the
+// default warps wait for a phase that the worker should have completed.
+TEST_CASE("who waits for the next task is not the cause of a hang") {
+  RoleProgram p;
+  p.role("default");
+  p.role("worker");
+  const uint32_t done = p.barrier("done", 1);
+  p.roles[0].at(2).bar_sync(1, 64).at(3).wait(done, 0).at(4).bar_sync(1, 64);
+  p.roles[1].at(5).bar_sync(1, 64).at(6).bar_sync(1, 64);
+  const Diagnostic d = expect_first(execute(p, 0), FindingClass::hang, "MB16", 3);
+  CHECK(d.subject == "done");
+}
+
 TEST_CASE("LT39: two partitions share an id: their arrivals mix") {
   RoleProgram p;
   for (int w = 0; w < 4; ++w) p.role("group " + std::to_string(w / 2));
