@@ -50,6 +50,16 @@ std::string assigned_name(std::string_view target) {
                                                          : std::string();
 }
 
+/// The line without its comment. (`//` divides in Python; what follows names nothing there either.)
+std::string_view without_comment(std::string_view line) {
+  return line.substr(0, std::min(line.find('#'), line.find("//")));
+}
+
+/// A line that begins a function: a barrier that is made there is the compiler's own.
+bool begins_function(std::string_view line) {
+  return line.starts_with("def ") || line.starts_with("async def ");
+}
+
 bool has_symbol(const Trace& trace, uint64_t address) {
   return std::any_of(trace.shared_names.begin(), trace.shared_names.end(),
                      [&](const auto& n) { return address >= n.first.begin && address < n.first.end; });
@@ -57,13 +67,38 @@ bool has_symbol(const Trace& trace, uint64_t address) {
 
 std::string name_of_place(const Place& place, SourceText& source) {
   const SourcePosition position{place.file, place.line, place.column, place.ptx_line, {}};
-  std::string name = name_in_source(source.line(position));
+  const std::string line = source.line(position);
+  if (begins_function(line)) return "compiler's mbarrier";
+  std::string name = name_in_source(line);
   return name.empty() ? "mbarrier of " + position_text(position) : name;
+}
+
+bool continues_address(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+/// Faults are told while the program runs, when barriers have no names yet: "shared+0x40" becomes "full[1]".
+/// `names`: by address; empty: CTAs call it by different names.
+void name_in_text(std::string& text, const std::map<uint64_t, std::string>& names) {
+  constexpr std::string_view prefix = "shared+0x";
+  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) {
+    size_t end = at + prefix.size();
+    uint64_t address = 0;
+    for (; end < text.size() && continues_address(text[end]) && address >> 32 == 0; ++end)
+      address =
+          address * 16 + static_cast<uint64_t>(text[end] <= '9' ? text[end] - '0' : text[end] - 'a' + 10);
+    const auto known = names.find(address);
+    if (known == names.end() || known->second.empty()) {
+      at = end;
+      continue;
+    }
+    text.replace(at, end - at, known->second);
+    at += known->second.size();
+  }
 }
 
 }  // namespace
 
 std::string name_in_source(std::string_view line) {
+  line = without_comment(line);
   std::string name;
   if (const size_t equals = assignment(line); equals != std::string_view::npos) {
     name = assigned_name(line.substr(0, equals));
@@ -91,6 +126,7 @@ void name_barriers(Trace& trace, SourceText& source) {
     names[e.object] = at->second;
     addresses[{at->second, info.cta}].insert(info.address);
   }
+  std::map<uint64_t, std::string> by_address;
   for (uint32_t b = 0; b < names.size(); ++b) {
     if (names[b].empty()) continue;
     BarrierInfo& info = trace.barriers[b];
@@ -98,7 +134,12 @@ void name_barriers(Trace& trace, SourceText& source) {
     const auto stage = std::distance(all.begin(), all.find(info.address));
     info.name = all.size() == 1 ? names[b] : fmt::format("{}[{}]", names[b], stage);
     trace.shared_names.emplace_back(ByteRange{info.address, info.address + 8, 0, 1}, info.name);
+    const auto [at, fresh] = by_address.try_emplace(info.address, info.name);
+    if (!fresh && at->second != info.name) at->second.clear();
   }
+  for (Fault& f : trace.faults)
+    for (std::string* text : {&f.message, &f.help, &f.subject}) name_in_text(*text, by_address);
+  for (Unknown& u : trace.unknowns) name_in_text(u.message, by_address);
 }
 
 }  // namespace turnstile::cli

@@ -47,6 +47,42 @@ TEST_CASE("the line that makes a barrier names it") {
   CHECK(name_in_source("init(smem.empty[i], 2)") == "smem.empty");
 }
 
+TEST_CASE("a comment names nothing") {
+  CHECK(name_in_source("def kernel(  # noqa: TR001") == "");
+  CHECK(name_in_source("init(full[i], 1)  # empty = 2") == "full");
+  CHECK(name_in_source("# full = alloc(2)") == "");
+  CHECK(name_in_source("auto full = make(1);  // of two") == "full");
+  CHECK(name_in_source("full = alloc(n // 2)") == "full");
+}
+
+TEST_CASE("barriers that a line of a function's head makes are the compiler's") {
+  const test::Folder folder("compiler_names");
+  const std::string file = folder.write("kernel.py", "def kernel(  # noqa: TR001\n    a,\n");
+  Trace t = initialising({{0x40, 1}, {0x48, 1}}, file);
+  SourceText source({});
+  name_barriers(t, source);
+  CHECK(t.barriers[1].name == "compiler's mbarrier[1]");
+}
+
+TEST_CASE("a fault that was told by address is told by name") {
+  const test::Folder folder("fault_names");
+  const std::string file = folder.write("kernel.py", "full = alloc(2)\n");
+  Trace t = initialising({{0x40, 1}, {0x48, 1}}, file);
+  t.faults.push_back({{},
+                      0,
+                      "MB15",
+                      "an arrival on shared+0x48, not on shared+0x480 or shared+0x5",
+                      "init shared+0x40",
+                      "shared+0x48"});
+  t.unknowns.push_back({0, "who waits for shared+0x40", ""});
+  SourceText source({});
+  name_barriers(t, source);
+  CHECK(t.faults[0].message == "an arrival on full[1], not on shared+0x480 or shared+0x5");
+  CHECK(t.faults[0].help == "init full[0]");
+  CHECK(t.faults[0].subject == "full[1]");
+  CHECK(t.unknowns[0].message == "who waits for full[0]");
+}
+
 TEST_CASE("a line that does not say what it makes gives no name") {
   CHECK(name_in_source("full, empty = make()") == "");
   CHECK(name_in_source("mbarrier.init.shared::cta.b64") == "");
