@@ -95,10 +95,18 @@ class Decider {
       undecided(decision.report, "its schedules cannot be searched: " + defect);
       return decision;
     }
+    // A finding of the run itself stands whatever other schedules do: they are looked at, but not for long.
+    settled_ = std::any_of(decision.report.diagnostics.begin(), decision.report.diagnostics.end(),
+                           [](const Diagnostic& d) {
+                             return d.severity == Severity::error && !d.suspected && !rests_on_condition(d);
+                           });
     std::vector<Harm> harms;
-    std::optional<Directed> directed = direct(*given_, options_.check, decision.report);
+    std::optional<Directed> directed =
+        settled_ || options_.briefly
+            ? direct(*given_, options_.check, decision.report, options_.shorten_seconds)
+            : direct(*given_, options_.check, decision.report);
     if (directed) harms.push_back(told(std::move(*directed)));
-    const SearchResult found = search(directed.has_value());
+    const SearchResult found = search(settled_ || options_.briefly || directed.has_value());
     for (const SearchFault& f : found.faults)
       if (std::none_of(harms.begin(), harms.end(),
                        [&](const Harm& h) { return kind_of(h.diagnostic.finding_class) == f.kind; }))
@@ -114,12 +122,12 @@ class Decider {
  private:
   const Orchestration& program() const { return *given_; }
 
-  SearchResult search(bool harm_known) const {
+  SearchResult search(bool briefly) const {
     SearchOptions options;
     options.limits = options_.search;
     options.all_kinds = true;
     options.interrupted = options_.interrupted;
-    if (harm_known) {  // only to tell of other faults too
+    if (briefly) {  // only to tell of other faults too
       options.limits.states = std::min<uint64_t>(options.limits.states, 100'000);
       options.limits.seconds = std::min(options.limits.seconds, options_.shorten_seconds);
     }
@@ -278,7 +286,16 @@ class Decider {
                              const SearchResult& found) const {
     name_engine(report, found);
     const std::string seen = std::to_string(found.states) + " states";
-    if (!found.complete) return undecided(report, "the search of its schedules stopped at " + found.limit);
+    if (!found.complete) {
+      std::string reason = "the search of its schedules stopped at " + found.limit;
+      if (settled_)
+        reason += ", early because of the errors that every schedule has";
+      else if (options_.briefly)
+        reason += ", early because of errors elsewhere or of the searches before it";
+      else if (!options_.raise_limits.empty())
+        reason += " (" + options_.raise_limits + ")";
+      return undecided(report, reason);
+    }
     if (found.beyond_knowledge)
       return undecided(report, "in some schedule a strand goes on where this run does not show what it does");
     if (!single.undecidable.empty()) return undecided(report, "something about this run is not known");
@@ -321,6 +338,7 @@ class Decider {
   Orchestration own_;
   const DecideOptions& options_;
   std::string directed_condition_;
+  bool settled_ = false;  ///< the run has findings that stand by themselves
 };
 
 }  // namespace

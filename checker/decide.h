@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "checker/check.h"
 #include "checker/explore.h"
@@ -15,6 +16,8 @@ struct DecideOptions {
   CheckOptions check;
   checker::SearchLimits search;  ///< of E3, where E4 finds nothing
   double shorten_seconds = 1;    ///< for making a witness that is known the shortest
+  bool briefly = false;          ///< errors are known, or time is up: no long search
+  std::string raise_limits;      ///< how the user allows a longer search, for the reason that it was stopped
   std::function<bool()> interrupted;
 };
 

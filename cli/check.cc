@@ -8,6 +8,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/check_launch_verb.h"
@@ -25,7 +26,18 @@ struct CheckArguments {
   std::vector<std::string> sweeps;
   std::vector<std::string> variants;
   std::string explained_rule;
+  double search_seconds = 0;
+  uint64_t search_mib = 0;
 };
+
+/// Who asks for more than the default wants no other bound in the way.
+void allow_longer_searches(const CheckArguments& arguments, CheckLimits& limits) {
+  if (arguments.search_seconds == 0 && arguments.search_mib == 0) return;
+  limits.search.states = ~uint64_t{0};
+  if (arguments.search_seconds != 0) limits.search.seconds = arguments.search_seconds;
+  if (arguments.search_mib != 0) limits.search.bytes = arguments.search_mib << 20;
+  limits.all_searches_seconds = std::max(limits.all_searches_seconds, 3 * limits.search.seconds);
+}
 
 Exit run_mimw(const LaunchArguments& launch, const std::vector<std::string>& variants,
               const Terminal& terminal) {
@@ -45,6 +57,7 @@ Exit run_mimw(const LaunchArguments& launch, const std::vector<std::string>& var
 Exit run_check(CheckArguments arguments, const Terminal& terminal) {
   if (!arguments.explained_rule.empty()) return explain_rule(arguments.explained_rule, terminal);
   LaunchArguments& launch = arguments.launch;
+  allow_longer_searches(arguments, launch.limits);
   if (launch.launch.file.empty()) {
     terminal.complain("check needs a launch file, or --explain RULE (turnstile check --help)");
     return Exit::unusable;
@@ -97,6 +110,14 @@ void add_check(CLI::App& app, const Terminal& terminal, Exit& exit) {
           "--resident", launch.limits.resident,
           "Clusters that the GPU holds at a time: whether the launch can hang for want of slots (F2)")
       ->type_name("R");
+  verb->add_option("--search-seconds", arguments->search_seconds,
+                   "CPU time for a search over the schedules of a class of CTAs "
+                   "(default: 20)")
+      ->type_name("S")
+      ->check(CLI::Range(0.1, 1e6));
+  verb->add_option("--search-memory", arguments->search_mib, "MiB for its states (default: 512)")
+      ->type_name("MIB")
+      ->check(CLI::Range(1, 1 << 20));
   add_policy_options(*verb, launch.policies);
   verb->add_option("--explain", arguments->explained_rule,
                    "Print what a rule says, for example --explain MB12")

@@ -43,20 +43,28 @@ std::string cta_name(const Trace& trace) {
   return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
 }
 
-/// Whether two stores compete that may leave the same bytes.
+/// Two stores compete that may leave the same bytes.
+bool is_stores_race(const Diagnostic& d) {
+  return d.rule == "M4" && d.severity == Severity::error && !d.sides.empty() &&
+         d.where.instruction.starts_with("st") && d.sides[0].position.instruction.starts_with("st");
+}
 bool stores_race(const Report& report) {
-  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [](const Diagnostic& d) {
-    return d.rule == "M4" && d.severity == Severity::error && !d.sides.empty() &&
-           d.where.instruction.starts_with("st") && d.sides[0].position.instruction.starts_with("st");
-  });
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), is_stores_race);
+}
+/// No other errors: names for values may leave none.
+bool only_stores_race(const Report& report) {
+  return std::all_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [](const Diagnostic& d) { return d.severity != Severity::error || is_stores_race(d); });
 }
 
 /// Sorts traces into classes and decides the first of each; folds all reports into the outcome at the end.
 class Folder {
  public:
-  Folder(CheckOutcome& outcome, const DecideOptions& options, const sim::Program& program, bool keep_reads)
+  Folder(CheckOutcome& outcome, const DecideOptions& options, double all_seconds, const sim::Program& program,
+         bool keep_reads)
       : outcome_(outcome),
         options_(options),
+        all_seconds_(all_seconds),
         program_(program),
         keep_reads_(keep_reads),
         source_(source_for(outcome.launch)) {}
@@ -77,6 +85,7 @@ class Folder {
     if (!index_.contains(alike)) {
       name_barriers(trace, source_);
       Report report = decided(trace, run, alike, tape);
+      has_errors_ = has_errors_ || report.verdict == Verdict::finding;
       if (index_.emplace(alike, classes_.size()).second)
         classes_.push_back({std::move(report), cta_name(trace), 0, handed});
     }
@@ -99,7 +108,7 @@ class Folder {
                 std::shared_ptr<const sim::PositionTape>& tape) const {
     const Report seen = check(trace, options_.check);
     if (seen.verdict == Verdict::clean) return true;
-    if (!stores_race(seen)) return false;
+    if (!stores_race(seen) || !only_stores_race(seen)) return false;
     Trace named = trace;
     std::shared_ptr<const sim::PositionTape> named_tape;
     if (!name_values(named, run, named_tape) || check(named, options_.check).verdict != Verdict::clean)
@@ -115,6 +124,8 @@ class Folder {
 
   /// A buffer was written whose reads were not kept: all has to be done again, and kept.
   bool lacks_reads() const { return lacks_reads_; }
+
+  bool has_errors() const { return has_errors_; }
 
   const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
   /// Its report rests on the certificate of one run, whether clean or not.
@@ -165,9 +176,13 @@ class Folder {
   /// One run where it stands for all schedules, else a search over them.
   Report decided(Trace& trace, const sim::RunOptions& run, TraceClass& alike,
                  std::shared_ptr<const sim::PositionTape>& tape) {
-    Decision decision = decide(trace, options_);
+    const Clock::time_point start = Clock::now();
+    DecideOptions options = options_;
+    options.briefly = has_errors_ || spent_seconds_ > all_seconds_;
+    Decision decision = decide(trace, options);
+    spent_seconds_ += since(start);
     if (stores_race(decision.report) && name_values(trace, run, tape)) {
-      Decision named = decide(trace, options_);
+      Decision named = decide(trace, options);
       if (!stores_race(named.report)) {
         by_values_.insert(alike);
         alike = trace_class(trace);
@@ -218,10 +233,12 @@ class Folder {
 
   CheckOutcome& outcome_;
   const DecideOptions& options_;
+  double all_seconds_;        ///< for deciding all classes
+  double spent_seconds_ = 0;  ///< of these
   const sim::Program& program_;
   std::set<TraceClass> by_values_;  ///< of traces without the names of their values
   bool keep_reads_;
-  bool lacks_reads_ = false;
+  bool lacks_reads_ = false, has_errors_ = false;
   std::set<uint32_t> written_, unkept_;  ///< buffers
   SourceText source_;
   std::map<TraceClass, size_t> index_;
@@ -249,8 +266,9 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   options.check.policies = limits.policies.policies;
   options.search = limits.search;
   options.shorten_seconds = limits.shorten_seconds;
+  options.raise_limits = "--search-seconds and --search-memory allow more";
   options.interrupted = interrupted;
-  Folder folder(outcome, options, **program, keep_reads);
+  Folder folder(outcome, options, limits.all_searches_seconds, **program, keep_reads);
   const uint64_t total = launch.cta_count();
   const uint64_t traces = sim::trace_count(**program, launch), ctas_each = total / traces;
   const uint64_t wanted_traces =
@@ -260,6 +278,8 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   const Handovers handovers = handovers_of(**program, launch, traces, wanted == total, interrupted);
   outcome.execute_seconds += since(start);
   uint64_t done = 0;
+  std::optional<Clock::time_point> first_error;
+  bool cut = false;  // an error stands, and the other CTAs took too long
   Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);
   if (!followed) return tl::unexpected(followed.error());
   Result<HandedOver> handed_over = HandedOver::create(**program, launch);
@@ -276,7 +296,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
     if (handed != 0) follow = false;
     const uint64_t wanted_here = passes[pass].end;
     uint64_t at_once = follow ? 1 : batch_size;
-    for (uint64_t next = passes[pass].begin; next < wanted_here && !interrupted();) {
+    for (uint64_t next = passes[pass].begin; next < wanted_here && !interrupted() && !cut;) {
       sim::RunOptions run_options;
       run_options.domain = sim::Domain::control;
       run_options.clusters_to_cancel = handed;
@@ -321,10 +341,15 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
         follow = follow && followed->worthwhile();
       }
       outcome.check_seconds += since(start);
+      if (folder.has_errors() && limits.ctas == 0) {
+        if (!first_error) first_error = Clock::now();
+        // Only before launch control's numbers are run: what is left out has to be CTAs, which are counted.
+        cut = pass == 0 && next < wanted_here && since(*first_error) > limits.seconds_after_error;
+      }
       done += (next - first) * ctas_each;
       if (progress) progress(std::min(done, wanted), wanted);
     }
-    if (pass + 1 != planned || !handovers.first_only || interrupted()) continue;
+    if (pass + 1 != planned || !handovers.first_only || interrupted() || cut) continue;
     start = Clock::now();
     handed_verdict.repeats = handed_over->knows(handovers.kinds);
     HandedOver::Examined examined = handed_over->examine(folder.written());
@@ -336,7 +361,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   if (folder.lacks_reads() && !keep_reads) return std::nullopt;
   start = Clock::now();
   folder.finish();
-  if (sim::takes_clusters(**program) && traces > 1)
+  if (sim::takes_clusters(**program) && traces > 1 && !cut)
     outcome.launch_control = conclude_handovers(handovers, handed_verdict, traces, outcome.report);
   outcome.check_seconds += since(start);
   start = Clock::now();
@@ -348,6 +373,10 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   if (interrupted())
     add_reason(outcome.report,
                fmt::format("stopped by the user after {} of {} CTAs", outcome.ctas_run, wanted));
+  else if (cut && outcome.ctas_run < total)
+    add_reason(outcome.report,
+               fmt::format("stopped after {} of {} CTAs, {} s after the first error (--ctas {} executes all)",
+                           outcome.ctas_run, total, limits.seconds_after_error, total));
   else if (wanted < total)
     add_reason(outcome.report, fmt::format("only {} of {} CTAs were executed (--ctas)", wanted, total));
   conclude(outcome.report);

@@ -18,8 +18,13 @@ struct CheckLimits {
   uint64_t ctas = 0;  ///< execute only so many CTAs, from the first; 0: all. Fewer than all can not be clean
   uint64_t resident = 0;  ///< clusters that the GPU holds at a time (F2); 0: all
   PolicyChoice policies;
-  checker::SearchLimits search{2'000'000};  ///< of a class of CTAs, where one run does not decide
-  double shorten_seconds = 1;               ///< for making a witness that is known the shortest
+  /// Of a class of CTAs, where one run does not decide: states, bytes, seconds.
+  checker::SearchLimits search{2'000'000, uint64_t{512} << 20, 20};
+  /// After the first error more CTAs are executed for so long, unless `ctas` asks for them: the verdict
+  /// stands.
+  double seconds_after_error = 10;
+  double all_searches_seconds = 60;  ///< of all classes together; then each is searched briefly
+  double shorten_seconds = 1;        ///< for making a witness that is known the shortest
 };
 
 /// The verdict about one launch, with what it rests on.

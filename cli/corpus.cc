@@ -32,6 +32,7 @@ Result<CorpusAnswer> ask(const golden::Expectations& table, const golden::Mutant
   CheckLimits limits;
   // A table asks for every rule by its letter: what a GPU happens to forgive is a fault.
   apply_policy(limits.policies, std::string(strict_word), "corpus");
+  limits.all_searches_seconds = 600;
   limits.search = {1'000, uint64_t{1} << 30, 600};  // states are the bound: a slow machine says the same
   limits.shorten_seconds = 0.02;                    // nobody reads the schedules
   const Result<CheckOutcome> outcome = check_launch(*launch, limits, {});

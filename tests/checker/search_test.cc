@@ -324,6 +324,39 @@ TEST_CASE("a search that stops at a limit is inconclusive, never clean") {
   CHECK(r.faults.empty());
 }
 
+TEST_CASE("a search that reaches its bound of memory is not decided, and says what allows more") {
+  const Orchestration program = lower(cluster_sketch(3, 2, 4));
+  DecideOptions options;
+  options.check.policies.read_fence = Severity::lint;
+  SearchOptions search;
+  search.reduce = search.symmetry = false;
+  search.limits.bytes = uint64_t{1} << 20;
+  const SearchResult r = explore(program, search);
+  CHECK(!r.complete);
+  CHECK(r.limit == "1 MiB of states");
+  CHECK(r.bytes < search.limits.bytes + (search.limits.bytes >> 1));
+  options.search.states = 10;
+  options.raise_limits = "--search-seconds allows more";
+  const auto last_reason = [&](const Sketch& sketch, Verdict verdict) {
+    const Report report = decided(sketch, options).report;
+    CHECK(report.verdict == verdict);
+    REQUIRE(!report.inconclusive.empty());
+    return report.inconclusive.back().text;
+  };
+  Sketch pools = pool_sketch(3, 2, 2);
+  CHECK(last_reason(pools, Verdict::inconclusive) ==
+        "the search of its schedules stopped at 10 states (--search-seconds allows more)");
+  // With an error that every schedule has (PX1) the verdict stands, however the search ends.
+  for (const SketchOp::Kind kind :
+       {SketchOp::Kind::write, SketchOp::Kind::store, SketchOp::Kind::store_commit})
+    pools.strands[0].push_back({kind, 0, 1, pools.buffers});
+  pools.strands[0].push_back({SketchOp::Kind::store_wait, 0, 0});
+  ++pools.buffers;
+  CHECK(last_reason(pools, Verdict::finding) ==
+        "the search of its schedules stopped at 10 states, early because of the errors that every schedule "
+        "has");
+}
+
 TEST_CASE("a search that the user stops says so") {
   SearchOptions options;
   options.reduce = false;
