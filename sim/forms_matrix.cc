@@ -221,7 +221,7 @@ Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
   d.element_bits = static_cast<uint8_t>(types.bits);
   d.bytes = static_cast<uint8_t>(element_from_name(types.a).value_or(ElementType::f32));
   d.vector = static_cast<uint8_t>(element_from_name(types.b).value_or(ElementType::f32));
-  d.opaque = types.bits != 16 || types.result != "f32" || d.mn_major != 0 || sparse;
+  d.opaque = types.bits != 16 || types.result != "f32" || sparse;
   return fine;
 }
 

@@ -43,20 +43,35 @@ std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, ui
   return ranges;
 }
 
-// Swizzle atoms are as wide as the swizzle and 8 steps of K deep (PTX ISA, canonical layouts).
+namespace {
+
+/// Where an operand lies that runs along MN: swizzle atoms are as wide as the swizzle and 8 steps of K deep
+/// (PTX ISA, canonical layouts of wgmma). Without swizzle the two strides change places.
+struct MnMajorAtoms {
+  uint32_t start, width, along, deep;
+
+  explicit MnMajorAtoms(const OperandView& v) : start(v.start), width(16) {
+    if (v.swizzle == Swizzle::b128) width = 128;
+    if (v.swizzle == Swizzle::b64) width = 64;
+    if (v.swizzle == Swizzle::b32) width = 32;
+    along = v.swizzle == Swizzle::none ? v.stride_bytes : v.leading_bytes;
+    deep = v.swizzle == Swizzle::none ? v.leading_bytes : v.stride_bytes;
+  }
+  /// Before swizzling; `byte` counts along MN.
+  uint32_t address(uint32_t byte, uint32_t k) const {
+    return start + byte / width * along + k / 8 * deep + k % 8 * width + byte % width;
+  }
+};
+
+}  // namespace
+
 std::vector<ByteRange> mn_major_ranges(const OperandView& v, uint32_t extent, uint32_t depth) {
   std::vector<ByteRange> out;
-  const uint32_t width = v.swizzle == Swizzle::b128  ? 128
-                         : v.swizzle == Swizzle::b64 ? 64
-                         : v.swizzle == Swizzle::b32 ? 32
-                                                     : 16;
-  const bool plain = v.swizzle == Swizzle::none;  // without swizzle the two strides change places
-  const uint32_t along = plain ? v.stride_bytes : v.leading_bytes,
-                 deep = plain ? v.leading_bytes : v.stride_bytes;
-  for (uint32_t at = 0; at < extent; at += width)
+  const MnMajorAtoms atoms(v);
+  for (uint32_t at = 0; at < extent; at += atoms.width)
     for (uint32_t k = 0; k < depth; k += 8) {
-      const uint32_t begin = v.start + at / width * along + k / 8 * deep;
-      out.push_back({begin, begin + width * std::min(8u, depth - k), 0, 1});
+      const uint32_t begin = atoms.address(at, k);
+      out.push_back({begin, begin + atoms.width * std::min(8u, depth - k), 0, 1});
     }
   normalise(out);
   return out;
@@ -124,6 +139,34 @@ Tile gather(const Cta& cta, const OperandView& view, uint32_t rows, uint32_t col
   return t;
 }
 
+/// The same of an operand that lies along MN (transposed): swizzle atoms as in mn_major_ranges, each row of
+/// them one step of K.
+Tile gather_mn_major(const Cta& cta, const OperandView& v, uint32_t rows, uint32_t columns, bool negate) {
+  Tile t;
+  t.elements.resize(size_t{rows} * columns);
+  const MnMajorAtoms atoms(v);
+  for (uint32_t k = 0; k < columns; ++k)
+    for (uint32_t r = 0; r < rows; r += 8) {
+      const uint32_t at = swizzled(v.swizzle, atoms.address(2 * r, k));
+      // The footprint is that of whole lines; of a start that is not aligned, swizzling may leave it.
+      t.complete = t.complete && at + 16 <= cta.shared.size() && cta.shared.all_known(at, 16);
+      if (!t.complete) return t;
+      const uint8_t* bytes = cta.shared.data(at);
+      for (uint32_t i = 0; i < 8; ++i) {
+        const auto value = static_cast<uint16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8);
+        t.elements[size_t{r + i} * columns + k] = static_cast<uint16_t>(negate ? value ^ 0x8000 : value);
+      }
+    }
+  return t;
+}
+
+Tile gather_operand(const Cta& cta, uint64_t descriptor, bool mn_major, uint32_t rows, uint32_t columns,
+                    bool negate) {
+  const OperandView view = decode_descriptor(descriptor);
+  return mn_major ? gather_mn_major(cta, view, rows, columns, negate)
+                  : gather(cta, view, rows, columns, negate);
+}
+
 Tile gather_registers(const Cta& cta, uint32_t first_warp, const Decoded& d, bool negate) {
   Tile t;
   t.elements.resize(64 * 16);
@@ -147,8 +190,8 @@ void compute_bits(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
   const uint32_t n = d.shape[1], k = d.shape[2];
   const bool a_in_registers = d.variant == 1;
   const Tile a = a_in_registers ? gather_registers(cta, first_warp, d, d.negated & 1)
-                                : gather(cta, decode_descriptor(op.a), 64, k, d.negated & 1);
-  const Tile b = gather(cta, decode_descriptor(op.b), n, k, (d.negated & 2) != 0);
+                                : gather_operand(cta, op.a, (d.mn_major & 1) != 0, 64, k, d.negated & 1);
+  const Tile b = gather_operand(cta, op.b, (d.mn_major & 2) != 0, n, k, (d.negated & 2) != 0);
   std::vector<uint32_t> result(size_t{64} * n, 0);
   bool known = a.complete && b.complete;
   if (op.scale_d != 0)

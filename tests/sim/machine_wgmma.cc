@@ -17,7 +17,8 @@ namespace {
 struct Product {
   std::string type = "bf16";
   uint32_t n = 8;
-  bool swizzled = false;  ///< 128 bytes; otherwise none
+  bool swizzled = false;                      ///< 128 bytes; otherwise none
+  bool a_along_m = false, b_along_n = false;  ///< transposed (MN-major)
   bool a_in_registers = false;
   int negate_a = 1, negate_b = 1;
   int scale_d = 1;
@@ -29,13 +30,20 @@ constexpr uint32_t kA = 0, kB = 16384,
 
 uint64_t descriptor(const Product& p, bool b) {
   // no swizzle: 128 bytes between neighbours along K, 256 between groups of 8 rows; 128B: 1024 between groups
-  const uint64_t leading = p.swizzled ? 1 : 128 >> 4, stride = p.swizzled ? 1024 >> 4 : 256 >> 4;
-  (void)b;
+  uint64_t leading = p.swizzled ? 1 : 128 >> 4, stride = p.swizzled ? 1024 >> 4 : 256 >> 4;
+  if ((b ? p.b_along_n : p.a_along_m) && p.swizzled) leading = 2048 >> 4;
   return leading << 16 | stride << 32 | (p.swizzled ? uint64_t{1} << 62 : 0);
 }
 
-/// Byte offset of element (row, k) from the operand's start (aligned to 1024).
-uint32_t operand_offset(const Product& p, uint32_t row, uint32_t k) {
+/// Byte offset of element (row, k) from the operand's start (aligned to 1024). Along MN by the canonical
+/// layouts of PTX ISA 9.7.15.5.1, T = 8: ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO)) without swizzle, and with 128
+/// bytes
+/// ((T,8,m),(8,k)):((1,T,LBO),(8T,SBO)), whose chunk of 16 bytes then changes with the line of 128.
+uint32_t operand_offset(const Product& p, bool b, uint32_t row, uint32_t k) {
+  if (b ? p.b_along_n : p.a_along_m) {
+    if (!p.swizzled) return row / 8 * 256 + k / 8 * 128 + k % 8 * 16 + row % 8 * 2;
+    return row / 64 * 2048 + k / 8 * 1024 + k % 8 * 128 + ((row % 64 / 8) ^ (k % 8)) * 16 + row % 8 * 2;
+  }
   if (!p.swizzled) return row / 8 * 256 + k / 8 * 128 + row % 8 * 16 + k % 8 * 2;
   const uint32_t chunk = k / 8;
   return row / 8 * 1024 + row % 8 * 128 + (chunk ^ (row % 8)) * 16 + k % 8 * 2;
@@ -51,7 +59,11 @@ std::string mma(const Product& p, const std::string& a, const std::string& b, co
   const std::string d = registers("%f", p.n / 2);
   return "wgmma.mma_async.sync.aligned.m64n" + std::to_string(p.n) + "k16.f32." + p.type + "." + p.type +
          " " + d + ", " + a + ", " + b + ", " + scale + ", " + std::to_string(p.negate_a) + ", " +
-         std::to_string(p.negate_b) + (p.a_in_registers ? ", 0;\n" : ", 0, 0;\n");
+         std::to_string(p.negate_b) +
+         (p.a_in_registers ? ""
+          : p.a_along_m    ? ", 1"
+                           : ", 0") +
+         (p.b_along_n ? ", 1;\n" : ", 0;\n");
 }
 
 /// All 128 threads: the input goes to shared memory, accumulators start at lane-dependent values, D to `out`.
@@ -87,7 +99,8 @@ Setup product(const Product& p, std::string between = {}) {
     body += "mad.lo.s32 %r5, %r0, 16, %r2; ld.shared.u32 %a" + std::to_string(i) + ", [%r5+" +
             std::to_string(4 * i) + "];\n";
   body += "shr.u32 %r6, %r2, 4; cvt.u64.u32 %rd5, %r6;\n";
-  body += "or.b64 %rd6, %rd5, " + std::to_string(descriptor(p, false)) + ";\nadd.s64 %rd7, %rd6, " +
+  body += "or.b64 %rd6, %rd5, " + std::to_string(descriptor(p, false)) + ";\n";
+  body += "or.b64 %rd7, %rd5, " + std::to_string(descriptor(p, true)) + ";\nadd.s64 %rd7, %rd7, " +
           std::to_string(kB >> 4) + ";\n";
   body += "setp.ne.u32 %p4, " + std::to_string(p.scale_d) + ", 0;\nwgmma.fence.sync.aligned;\n";
   for (int i = 0; i < p.repeat; ++i)
@@ -119,7 +132,7 @@ void check_product(const Product& p) {
 
   // Fragment of A in registers (figure of 9.7.15.5.2, 16-bit A): thread, register and half of element (m, k).
   const auto a_element = [&](uint32_t m, uint32_t k) -> uint32_t {
-    if (!p.a_in_registers) return half_at(*input, kA + operand_offset(p, m, k));
+    if (!p.a_in_registers) return half_at(*input, kA + operand_offset(p, false, m, k));
     const uint32_t warp = m / 16, group = m % 8, upper_rows = m % 16 / 8, thread_in_group = k % 8 / 2;
     const uint32_t thread = warp * 32 + group * 4 + thread_in_group, reg = upper_rows + (k >= 8 ? 2 : 0);
     return half_at(*input, kA + thread * 16 + reg * 4 + k % 2 * 2);
@@ -134,7 +147,7 @@ void check_product(const Product& p) {
       std::vector<uint32_t> a, b;
       for (uint32_t k = 0; k < 16; ++k) {
         a.push_back(a_element(m, k) ^ (p.negate_a < 0 ? 0x8000 : 0));
-        b.push_back(half_at(*input, kB + operand_offset(p, n, k)) ^ (p.negate_b < 0 ? 0x8000u : 0u));
+        b.push_back(half_at(*input, kB + operand_offset(p, true, n, k)) ^ (p.negate_b < 0 ? 0x8000u : 0u));
       }
       float start = static_cast<float>(thread * 256 + i + 1);
       uint32_t d;
@@ -181,6 +194,26 @@ TEST_CASE("A in registers has the fragment layout of the ISA") {
   check_product(p);
   p.type = "f16";
   p.swizzled = true;
+  check_product(p);
+}
+
+TEST_CASE("operands that lie along M and N") {
+  for (const bool swizzled : {false, true})
+    for (const bool a_along_m : {false, true}) {
+      Product p;
+      p.n = 136;  // more than two swizzle atoms along N
+      p.swizzled = swizzled;
+      p.a_along_m = a_along_m;
+      p.b_along_n = true;
+      check_product(p);
+      p.b_along_n = !a_along_m;
+      p.n = 64;
+      p.negate_b = -1;
+      check_product(p);
+    }
+  Product p;
+  p.a_in_registers = true;
+  p.b_along_n = true;
   check_product(p);
 }
 
