@@ -103,6 +103,9 @@ def capture(arguments):
                 file.write(f"{code}\n")
         else:
             failed.append(name)
+    if failed:
+        say(f"not captured: {', '.join(failed)}; {arguments.work}/PROGRAM.log says why (exit code 124: over {arguments.timeout} s). "
+            "Run it again: what was captured or compiled is kept")  # fmt: skip
     return 1 if failed else 0
 
 
@@ -341,7 +344,7 @@ def main():
             one.add_argument("--doc", action="store_true", help="with the text of docs/tlx-suite.md around it")
         if verb == "capture":
             one.add_argument("--python", required=True)
-            one.add_argument("--timeout", type=int, default=1200)
+            one.add_argument("--timeout", type=int, default=3600)
         if verb == "check":
             one.add_argument("--turnstile", default=os.path.join(ROOT, "build", "turnstile"))
             one.add_argument("--timeout", type=int, default=60)
