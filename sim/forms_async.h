@@ -24,7 +24,7 @@ std::optional<std::string> read_tensormap(const ptx::Instruction& i, Decoded& d)
 std::optional<std::string> read_tensormap_fence(const ptx::Instruction& i, Decoded& d);
 
 std::optional<std::string> read_multimem(const ptx::Instruction& i, Decoded& d);  // exec_multimem.cc
-std::optional<std::string> read_tensor(const ptx::Instruction& i, Decoded& d);  // forms_tensor.cc
+std::optional<std::string> read_tensor(const ptx::Instruction& i, Decoded& d);    // forms_tensor.cc
 
 /// The same for tcgen05.
 std::optional<std::string> tensor_operand_shape(const Decoded& d);

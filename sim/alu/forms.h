@@ -24,8 +24,8 @@ struct Form {
   /// The allowed types, destination first; INT is any of u8 to s64.
   std::string_view types;
   /// RESULT=SOURCES, one letter each: t the register of the first type, s of the last type, w twice t, i 32
-  /// bits, p predicate. A `+` at the end stands for one more predicate if a boolean operator is written, a `c`
-  /// there for the carry flag, which is no operand; it is a result too if `cc` is written.
+  /// bits, p predicate. A `+` at the end stands for one more predicate if a boolean operator is written, a
+  /// `c` there for the carry flag, which is no operand; it is a result too if `cc` is written.
   std::string_view operands;
   LaneFunction run = nullptr;  ///< null: no exact model, the result is not predicted
   LaneFunction run_second = nullptr;
