@@ -58,8 +58,7 @@ bool same_access(const GlobalAccessSummary::Range& a, const GlobalAccessSummary:
 /// The same as far as other CTAs can tell, wherever in the kernel it is.
 bool same_bytes(const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
   return a.buffer == b.buffer && a.kind == b.kind && a.writes == b.writes && a.async == b.async &&
-         a.element == b.element && a.bytes.begin == b.bytes.begin && a.bytes.end == b.bytes.end &&
-         a.bytes.stride == b.bytes.stride && a.bytes.count == b.bytes.count;
+         a.element == b.element && a.bytes == b.bytes;
 }
 
 }  // namespace

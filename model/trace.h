@@ -90,6 +90,8 @@ struct ByteRange {
   uint64_t end = 0;
   uint64_t stride = 0;
   uint32_t count = 1;
+
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 
 /// A set of byte ranges in one allocation, shared by all events that touch exactly these bytes.
@@ -98,6 +100,8 @@ struct Footprint {
   uint32_t allocation = 0;   ///< shared, tensor: rank of the CTA; global: buffer number of the launch
   uint32_t first_range = 0;  ///< into Trace::ranges
   uint32_t range_count = 0;
+
+  friend bool operator==(const Footprint&, const Footprint&) = default;
 };
 
 struct AsyncOp {

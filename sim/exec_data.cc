@@ -370,4 +370,10 @@ Step exec_from_window(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
 
 Step exec_nothing(Cta&, Warp&, const Decoded&, LaneMask) { return Step::next; }
 
+bool computes_only(const Decoded& d) {
+  constexpr std::array<Handler, 8> kinds = {exec_pure, exec_pack_pair, exec_move,   exec_move_wide,
+                                            exec_pack, exec_unpack,    exec_select, exec_nothing};
+  return std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
+}
+
 }  // namespace turnstile::sim

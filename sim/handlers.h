@@ -24,6 +24,10 @@ Step exec_to_window(Cta&, Warp&, const Decoded&, LaneMask);    // cvta
 Step exec_from_window(Cta&, Warp&, const Decoded&, LaneMask);  // cvta.to
 Step exec_nothing(Cta&, Warp&, const Decoded&, LaneMask);      // hints
 
+/// Registers to registers of the same lane, whatever the state of the machine: one of the above that needs
+/// no address map (exec_data.cc). What asks this adds what it knows besides.
+bool computes_only(const Decoded& d);
+
 // exec_control.cc
 Step exec_branch(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_branch_indexed(Cta&, Warp&, const Decoded&, LaneMask);  // brx.idx

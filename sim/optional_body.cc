@@ -14,17 +14,10 @@ namespace {
 
 constexpr uint32_t kLongestBody = 16'384;
 
-template <size_t n>
-bool is_one_of(Handler run, const std::array<Handler, n>& kinds) {
-  return std::find(kinds.begin(), kinds.end(), run) != kinds.end();
-}
-
 bool may_be_optional(const Decoded& d) {
-  constexpr std::array<Handler, 13> harmless = {
-      exec_pure,        exec_pack_pair,     exec_move,       exec_move_wide, exec_pack,
-      exec_unpack,      exec_select,        exec_nothing,    exec_to_window, exec_from_window,
-      exec_load_matrix, exec_tensor_access, exec_tensor_wait};
-  if (is_one_of(d.run, harmless)) return true;
+  constexpr std::array<Handler, 5> harmless = {exec_to_window, exec_from_window, exec_load_matrix,
+                                               exec_tensor_access, exec_tensor_wait};
+  if (computes_only(d) || std::find(harmless.begin(), harmless.end(), d.run) != harmless.end()) return true;
   if (d.run == exec_load || d.run == exec_store) return d.order == 0 && d.poll == Decoded::none;
   return d.run == exec_branch || (d.run == exec_named_barrier && d.variant == 0);
 }

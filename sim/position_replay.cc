@@ -35,6 +35,20 @@ struct PositionReplay::State {
   bool compute(const PositionTape& tape, const TapeNode& node);
   uint64_t read(const PositionTape& tape, const TapeOperand& operand, unsigned lane) const;
   bool same_pins(const PositionTape& tape, uint32_t slot) const;
+  /// Evaluates a node; whether all that is pinned of it has the value of the run of the tape.
+  bool holds(const PositionTape& tape, const TapeNode& node, const std::vector<uint32_t>& ctas) {
+    return evaluate(tape, node, ctas) &&
+           std::all_of(node.results.begin(), node.results.end(),
+                       [&](const TapeResult& r) { return r.slot == 0 || same_pins(tape, r.slot); });
+  }
+  /// Whether the boxes of these uses, which lay outside of their tensors, do so here.
+  template <typename Uses>
+  bool stay_empty(const PositionTape& tape, const Uses& uses) const {
+    return std::all_of(uses.begin(), uses.end(), [&](uint32_t use) {
+      const auto ranges = box(tape, tape.uses[use]);
+      return ranges && ranges->empty();
+    });
+  }
   bool same_clipping(const PositionTape& tape, const PositionUse& use, const TensorMap& map,
                      std::span<const int64_t> coordinates) const;
   std::optional<std::vector<ByteRange>> box(const PositionTape& tape, const PositionUse& use) const;
@@ -180,15 +194,9 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
   s.values.resize(tape.values.size());
-  for (const TapeNode& node : tape.nodes) {
-    if (node.kind == TapeNode::Kind::answer || !s.evaluate(tape, node, ctas)) return std::nullopt;
-    for (const TapeResult& result : node.results)
-      if (result.slot != 0 && !s.same_pins(tape, result.slot)) return std::nullopt;
-  }
-  for (uint32_t use : tape.empty_boxes) {
-    const auto ranges = s.box(tape, tape.uses[use]);
-    if (!ranges || !ranges->empty()) return std::nullopt;
-  }
+  for (const TapeNode& node : tape.nodes)
+    if (node.kind == TapeNode::Kind::answer || !s.holds(tape, node, ctas)) return std::nullopt;
+  if (!s.stay_empty(tape, tape.empty_boxes)) return std::nullopt;
 
   MovedFootprints out;
   out.footprints = before.footprints;
@@ -203,12 +211,7 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
         auto here = s.moved(tape, tape.uses[use->second], footprint, old);
         if (!here || here->empty()) return std::nullopt;
         // Accesses that were of the same bytes and no longer are would be two footprints.
-        if (!first && !std::equal(here->begin(), here->end(), after->begin(), after->end(),
-                                  [](const ByteRange& a, const ByteRange& b) {
-                                    return a.begin == b.begin && a.end == b.end && a.stride == b.stride &&
-                                           a.count == b.count;
-                                  }))
-          return std::nullopt;
+        if (!first && *here != *after) return std::nullopt;
         after = std::move(here);
       }
       if (!after) return std::nullopt;
@@ -236,28 +239,19 @@ std::optional<std::vector<MovedFootprint>> PositionReplay::replay_part(const Pos
   for (const uint32_t n : part.nodes) {
     const TapeNode& node = tape.nodes[n];
     if (node.instruction != nullptr) differs_at_ = node.instruction->index;
-    if (!s.evaluate(tape, node, ctas)) return std::nullopt;
-    for (const TapeResult& result : node.results)
-      if (result.slot != 0 && !s.same_pins(tape, result.slot)) return std::nullopt;
+    if (!s.holds(tape, node, ctas)) return std::nullopt;
   }
   differs_at_.reset();
-  for (const uint32_t use : part.empty_boxes) {
-    const auto ranges = s.box(tape, tape.uses[use]);
-    if (!ranges || !ranges->empty()) return std::nullopt;
-  }
+  if (!s.stay_empty(tape, part.empty_boxes)) return std::nullopt;
   std::vector<MovedFootprint> out;
   for (const auto& [f, use] : part.moved) {
     const Footprint& footprint = before.footprints[f];
     const std::span<const ByteRange> old(before.ranges.data() + footprint.first_range, footprint.range_count);
     auto here = s.moved(tape, tape.uses[use], footprint, old);
     if (!here || here->empty()) return std::nullopt;
-    const auto same_range = [](const ByteRange& a, const ByteRange& b) {
-      return a.begin == b.begin && a.end == b.end && a.stride == b.stride && a.count == b.count;
-    };
     if (out.empty() || out.back().number != f)
       out.push_back({f, std::move(*here)});
-    else if (!std::equal(here->begin(), here->end(), out.back().ranges.begin(), out.back().ranges.end(),
-                         same_range))
+    else if (*here != out.back().ranges)
       return std::nullopt;  // as in replay()
   }
   return out;

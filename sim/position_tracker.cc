@@ -21,12 +21,11 @@ int axis_of(std::string_view name, std::string_view prefix) {
   return c >= 'x' && c <= 'z' ? c - 'x' : -1;
 }
 
-/// Registers to registers of the same lane, whatever the machine's state.
-bool only_computes(const Decoded& d) {
-  constexpr std::array<Handler, 12> kinds = {
-      exec_pure,   exec_pack_pair, exec_move,      exec_move_wide,   exec_pack,        exec_unpack,
-      exec_select, exec_nothing,   exec_to_window, exec_from_window, exec_is_canceled, exec_first_ctaid};
-  return std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
+/// What can be computed again for another position.
+bool can_be_replayed(const Decoded& d) {
+  constexpr std::array<Handler, 4> kinds = {exec_to_window, exec_from_window, exec_is_canceled,
+                                            exec_first_ctaid};
+  return computes_only(d) || std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
 }
 
 bool is_map_operation(const Decoded& d) {
@@ -316,7 +315,7 @@ void PositionTracker::before(Cta& cta, Warp& warp, const Decoded& d, LaneMask la
   size_t address = d.src.size();  // the source that may move
   uint32_t alignment = 1;
   LaneMask free = 0;  // bit i: source i need not be pinned
-  if (only_computes(d)) {
+  if (can_be_replayed(d)) {
     computes_ = true;
     if (same_but_shifted(cta, warp, d, lanes, shifted_)) return;
     shifted_ = {};

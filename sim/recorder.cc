@@ -28,12 +28,7 @@ uint32_t Recorder::footprint(Space space, uint32_t allocation, std::span<const B
   for (uint32_t id : known) {
     const Footprint& f = trace_.footprints[id];
     if (f.space != space || f.allocation != allocation || f.range_count != ranges.size()) continue;
-    const bool same = std::equal(ranges.begin(), ranges.end(), trace_.ranges.begin() + f.first_range,
-                                 [](const ByteRange& a, const ByteRange& b) {
-                                   return a.begin == b.begin && a.end == b.end && a.stride == b.stride &&
-                                          a.count == b.count;
-                                 });
-    if (!same) continue;
+    if (!std::equal(ranges.begin(), ranges.end(), trace_.ranges.begin() + f.first_range)) continue;
     if (positions != nullptr && space == Space::global) positions->note_footprint(id);
     return id;
   }

@@ -22,15 +22,6 @@ bool same_but_for_values(const Event& a, const Event& b) {
          (a.bytes == b.bytes || is_plain_write(a)) && a.generation == b.generation;
 }
 
-bool same_footprint(const Footprint& a, const Footprint& b) {
-  return a.space == b.space && a.allocation == b.allocation && a.first_range == b.first_range &&
-         a.range_count == b.range_count;
-}
-
-bool same_range(const ByteRange& a, const ByteRange& b) {
-  return a.begin == b.begin && a.end == b.end && a.stride == b.stride && a.count == b.count;
-}
-
 }  // namespace
 
 bool may_name_values(const Program& program, const Launch& launch, uint64_t ctas) {
@@ -54,10 +45,7 @@ std::optional<NamedValues> name_stored_values(const Program& program, const Laun
   // left, and the names say nothing about this trace.
   if (!std::equal(trace.events.begin(), trace.events.end(), named.events.begin(), named.events.end(),
                   same_but_for_values) ||
-      !std::equal(trace.footprints.begin(), trace.footprints.end(), named.footprints.begin(),
-                  named.footprints.end(), same_footprint) ||
-      !std::equal(trace.ranges.begin(), trace.ranges.end(), named.ranges.begin(), named.ranges.end(),
-                  same_range))
+      trace.footprints != named.footprints || trace.ranges != named.ranges)
     return std::nullopt;
   for (size_t i = 0; i < trace.events.size(); ++i)
     if (is_plain_write(trace.events[i])) trace.events[i].bytes = named.events[i].bytes;

@@ -5,7 +5,6 @@
 #include "sim/unknown_guard.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include "sim/handlers.h"
@@ -16,12 +15,6 @@ namespace {
 
 constexpr size_t kLongestWay = 512;
 constexpr int kDeepest = 6;
-
-bool computes_only(const Decoded& d) {
-  constexpr std::array<Handler, 8> kinds = {exec_pure, exec_pack_pair, exec_move,   exec_move_wide,
-                                            exec_pack, exec_unpack,    exec_select, exec_nothing};
-  return std::find(kinds.begin(), kinds.end(), d.run) != kinds.end();
-}
 
 struct Way {
   std::vector<uint32_t> stops;                ///< where it comes by; the last may be what it cannot pass
