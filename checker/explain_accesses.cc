@@ -228,6 +228,12 @@ bool under_way(const Story& story, size_t landed, size_t access) {
   return false;
 }
 
+/// An access of an st.async (or red.async) to another CTA's shared memory.
+bool is_remote_store(const Story& story, size_t access) {
+  const Event& e = story.event(access);
+  return e.kind == EventKind::async_access && story.trace.ops[e.object].kind == AsyncOp::Kind::remote_store;
+}
+
 /// Which of the two is at fault, so that the finding stands at its line: the message, rule and cure are set,
 /// the culprit returned.
 size_t explain_race(const Story& story, const Conflict& c, const std::string& bytes, Diagnostic& d) {
@@ -254,14 +260,23 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
     return order.current;
   if (!b.load || !b.writes) std::swap(a, b);  // b: the copy that writes, if there is one
   if (b.load && b.writes && a.load && a.writes) {
-    d.message = "two TMA loads write " + bytes + " in no order";
+    const std::string first = actor(a), second = actor(b);
+    d.message = (first != second       ? first + " and " + second
+                 : first == "TMA load" ? "two TMA loads"
+                                       : "two " + first) +
+                " write " + bytes + " in no order";
     d.help =
         "let the second copy wait until the first was consumed: wait on the barrier that releases the buffer";
+    if (is_remote_store(story, a.access) || is_remote_store(story, b.access))
+      d.facts.push_back(
+          "an st.async tells whoever waits for it of its own bytes only (E5): what its thread has read or "
+          "waited "
+          "for before is not passed on, so that an answer by st.async releases no buffer");
     return c.current;
   }
   if (b.load && b.writes && !a.store && !(a.wgmma && under_way(story, a.access, b.access)) &&
       !waited(story, a.access, story.trace.ops[story.event(b.access).object].barrier)) {
-    d.message = action(a) + " " + bytes + " without having seen the TMA load complete that writes it";
+    d.message = action(a) + " " + bytes + " without having seen the " + actor(b) + " complete that writes it";
     d.help = "wait on the barrier of that copy, for the phase that its bytes complete";
     return a.access;
   }
@@ -311,7 +326,7 @@ size_t explain_race(const Story& story, const Conflict& c, const std::string& by
   }
   if (!a.load || !a.writes) std::swap(a, b);
   if (a.load && a.writes) {
-    d.message = "TMA load can overwrite " + bytes + " while " + who(b) + " still uses it";
+    d.message = actor(a) + " can overwrite " + bytes + " while " + who(b) + " still uses it";
     d.help = "let the copy wait for an arrival that " + who(b) + " makes after this access";
     return a.access;
   }

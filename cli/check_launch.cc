@@ -48,8 +48,8 @@ bool is_stores_race(const Diagnostic& d) {
   return d.rule == "M4" && d.severity == Severity::error && !d.sides.empty() &&
          d.where.instruction.starts_with("st") && d.sides[0].position.instruction.starts_with("st");
 }
-bool stores_race(const Report& report) {
-  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), is_stores_race);
+auto stores_races(const Report& report) {
+  return std::count_if(report.diagnostics.begin(), report.diagnostics.end(), is_stores_race);
 }
 /// No other errors: names for values may leave none.
 bool only_stores_race(const Report& report) {
@@ -108,7 +108,7 @@ class Folder {
                 std::shared_ptr<const sim::PositionTape>& tape) const {
     const Report seen = check(trace, options_.check);
     if (seen.verdict == Verdict::clean) return true;
-    if (!stores_race(seen) || !only_stores_race(seen)) return false;
+    if (stores_races(seen) == 0 || !only_stores_race(seen)) return false;
     Trace named = trace;
     std::shared_ptr<const sim::PositionTape> named_tape;
     if (!name_values(named, run, named_tape) || check(named, options_.check).verdict != Verdict::clean)
@@ -136,11 +136,9 @@ class Folder {
   void finish() {
     outcome_.classes = classes_.size();
     const std::string guarantee = guarantee_of_all();
-    for (Class& c : classes_) {
-      for (Diagnostic& d : c.report.diagnostics)
-        if (outcome_.launch.cta_count() > 1) d.facts.push_back(where_seen(c));
-      merge_into(outcome_.report, c.report);
-    }
+    for (const Class& c : classes_) merge_into(outcome_.report, c.report);
+    if (outcome_.launch.cta_count() > 1)
+      for (Diagnostic& d : outcome_.report.diagnostics) d.facts.push_back(where_seen(d));
     outcome_.report.guarantee = guarantee;
     if (summaries_.size() > 1) merge_into(outcome_.report, check_between(summaries_, options_.check));
     // What a clean verdict does not speak about (ux.md): said each time, so that nobody takes it for granted.
@@ -181,9 +179,9 @@ class Folder {
     options.briefly = has_errors_ || spent_seconds_ > all_seconds_;
     Decision decision = decide(trace, options);
     spent_seconds_ += since(start);
-    if (stores_race(decision.report) && name_values(trace, run, tape)) {
+    if (stores_races(decision.report) != 0 && name_values(trace, run, tape)) {
       Decision named = decide(trace, options);
-      if (!stores_race(named.report)) {
+      if (stores_races(named.report) < stores_races(decision.report)) {
         by_values_.insert(alike);
         alike = trace_class(trace);
         decision = std::move(named);
@@ -223,12 +221,23 @@ class Folder {
     return count == 1 ? "one class of CTAs" : fmt::format("{} classes", count);
   }
 
-  std::string where_seen(const Class& c) const {
-    if (c.handed != 0)
-      return fmt::format("when launch control hands {} over to {}", counted(c.handed, "cluster"),
-                         c.first_cta);
-    if (c.ctas == outcome_.ctas_run) return fmt::format("the same in each of {} CTAs", c.ctas);
-    return fmt::format("in {} of {} CTAs, the first is {}", c.ctas, outcome_.ctas_run, c.first_cta);
+  std::string where_seen(const Diagnostic& finding) const {
+    const Class* first = nullptr;
+    uint64_t ctas = 0;
+    for (const Class& c : classes_) {
+      const auto& seen = c.report.diagnostics;
+      if (!std::any_of(seen.begin(), seen.end(),
+                       [&](const Diagnostic& d) { return same_finding(d, finding); }))
+        continue;
+      if (first == nullptr) first = &c;
+      ctas += c.handed == first->handed ? c.ctas : 0;
+    }
+    must(first != nullptr, "a finding that no class has");
+    if (first->handed != 0)
+      return fmt::format("when launch control hands {} over to {}", counted(first->handed, "cluster"),
+                         first->first_cta);
+    if (ctas == outcome_.ctas_run) return fmt::format("the same in each of {} CTAs", ctas);
+    return fmt::format("in {} of {} CTAs, the first is {}", ctas, outcome_.ctas_run, first->first_cta);
   }
 
   CheckOutcome& outcome_;

@@ -56,14 +56,14 @@ bool same_place(const SourcePosition& a, const SourcePosition& b) {
   return (!a.file.empty() && a.line != 0) || a.ptx_line == b.ptx_line;
 }
 
+}  // namespace
+
 bool same_finding(const Diagnostic& a, const Diagnostic& b) {
   if (a.finding_class != b.finding_class || a.rule != b.rule || !same_place(a.where, b.where)) return false;
   if (a.sides.size() != b.sides.size()) return false;
   return std::equal(a.sides.begin(), a.sides.end(), b.sides.begin(),
                     [](const Note& x, const Note& y) { return same_place(x.position, y.position); });
 }
-
-}  // namespace
 
 void merge_into(Report& total, const Report& part) {
   if (total.engine.empty()) total.engine = part.engine;

@@ -81,6 +81,9 @@ struct Report {
   uint64_t phases = 0;  ///< completed mbarrier phases
 };
 
+/// The same class, rule and lines: one finding to a reader.
+bool same_finding(const Diagnostic& a, const Diagnostic& b);
+
 /// Folds the report of another cluster of the same launch into one. Equal findings (same class, rule and
 /// lines) are counted, not repeated.
 void merge_into(Report& total, const Report& part);

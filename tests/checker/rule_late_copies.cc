@@ -257,3 +257,38 @@ TEST_CASE("TMAP2: an acquire is of the descriptor that it names") {
   expect_first(program(false, true), FindingClass::proxy_fence, "TMAP2", 6);
   expect_first(program(true, false), FindingClass::proxy_fence, "TMAP2", 7);
 }
+
+TEST_CASE("E5: an answer by st.async does not release the buffer that its thread has read") {
+  const auto program = [](bool released) {
+    TraceBuilder t(2);
+    t.cluster(2, 2);
+    const uint32_t full = t.barrier("@1.full", 1, 1), answered = t.barrier("answered", 1);
+    const auto store = [&](uint32_t from, uint32_t line, uint32_t barrier, uint16_t to, uint32_t buffer) {
+      const uint32_t o = t.op(K::remote_store, from, line);
+      t.trace.ops[o].barrier = barrier;
+      t.trace.ops[o].bytes = 64;
+      t.event(EventKind::async_issue, from, line, o);
+      t.touch(o, t.shared_of(to, buffer), true);
+      t.complete(o);
+    };
+    t.arrive_expect(1, 1, full, 64);
+    t.arrive_expect(0, 1, answered, 64);
+    store(0, 2, full, 1, 0);
+    t.wait(1, 3, full, 0, 1);
+    t.read(1, 4, t.shared_of(1, 0));
+    t.arrive_expect(1, 5, full, 64);
+    store(1, 6, answered, 0, 1);
+    t.wait(0, 7, answered, 0, 1);
+    if (released) t.cluster_sync(8, 1);
+    store(0, 9, full, 1, 0);
+    t.wait(1, 10, full, 1, 2);
+    t.exit_all(99);
+    return t.trace;
+  };
+  expect_clean(program(true));
+  const Report report = check(program(false), {});
+  REQUIRE(!report.diagnostics.empty());
+  const Diagnostic& d = report.diagnostics.front();
+  CHECK(d.rule == "M4");
+  CHECK(d.message.find("TMA") == std::string::npos);
+}
