@@ -366,6 +366,14 @@ void explain_contested(const Story& story, const Conflict& c, const std::string&
         "contested: PTX orders only pipelined pairs; hardware executes the operations of one thread in "
         "order");
     d.help = "tcgen05.commit and a wait between the two";
+  } else if (c.kind == Conflict::Kind::unused_read) {
+    d.finding_class = FindingClass::race;
+    d.rule = "M4";
+    d.severity = Severity::lint;
+    d.message = first + " and " + second + " the same bytes, " + bytes + ", in no order, for nothing";
+    d.facts.push_back(
+        "by the letter a race; the value that is loaded reaches no store, branch or address of its warp");
+    d.help = "nothing, or no load for the threads that have no element of their own";
   } else if (c.kind == Conflict::Kind::same_values) {
     d.finding_class = FindingClass::race;
     d.rule = "M4";

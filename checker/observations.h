@@ -49,6 +49,7 @@ struct Conflict {
     tensor_queue,     ///< TC16: operations of one thread, no pipelined pair: only the hardware orders them
     across_ctas,      ///< PX5: async accesses of two CTAs, ordered
     same_values,      ///< M4: generic writes that leave the same bytes, in no order
+    unused_read,      ///< M4: a load whose value reaches nothing, and a write, in no order
     narrow_scope,     ///< HB1: only an arrival or wait of scope .cta orders them, between two CTAs
   };
   Kind kind = Kind::race;

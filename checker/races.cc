@@ -222,6 +222,11 @@ bool Races::check(uint32_t region, const Access& prior, const Access& current, c
   }
   if (ordered_by_queue(region, prior, current, order)) return true;
   Conflict::Kind kind = Conflict::Kind::race;
+  const auto unused = [](const Event& e) { return e.kind == EventKind::access && e.has(Event::unused); };
+  if (unused(first) || unused(second)) {
+    conflict(Conflict::Kind::unused_read, region, prior, current);
+    return false;
+  }
   if (happened_before(prior, order))
     kind = tensor                              ? Conflict::Kind::tensor_unfenced
            : current.proxy == Proxy::tensormap ? Conflict::Kind::map_unfenced

@@ -24,6 +24,7 @@
 #include "sim/launch_run.h"
 #include "sim/program.h"
 #include "sim/stored_values.h"
+#include "sim/unused_loads.h"
 
 namespace turnstile::cli {
 
@@ -50,6 +51,17 @@ bool is_stores_race(const Diagnostic& d) {
 }
 auto stores_races(const Report& report) {
   return std::count_if(report.diagnostics.begin(), report.diagnostics.end(), is_stores_race);
+}
+/// A load competes with a store, and perhaps for nothing.
+bool loads_race(const Report& report) {
+  const auto load_and_store = [](const std::string& a, const std::string& b) {
+    return a.starts_with("ld") && b.starts_with("st");
+  };
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& d) {
+    if (d.rule != "M4" || d.severity != Severity::error || d.sides.empty()) return false;
+    const std::string &one = d.where.instruction, &other = d.sides[0].position.instruction;
+    return load_and_store(one, other) || load_and_store(other, one);
+  });
 }
 /// No other errors: names for values may leave none.
 bool only_stores_race(const Report& report) {
@@ -186,6 +198,11 @@ class Folder {
         alike = trace_class(trace);
         decision = std::move(named);
       }
+    }
+    if (loads_race(decision.report)) {
+      sim::mark_unused_loads(program_, trace);
+      Decision without = decide(trace, options);
+      if (!loads_race(without.report)) decision = std::move(without);
     }
     if (decision.witness && !outcome_.witness) {
       const Dim3& grid = outcome_.launch.grid;
