@@ -121,6 +121,7 @@ class Programs(unittest.TestCase):
             self.assertEqual([m["dims"] for m in launch["tensor_maps"]], [[512, 256], [256, 512], [256, 256]])
             self.assertEqual(launch["tensor_maps"][0]["box"], [64, 128])
             self.assertEqual(launch["buffers"][2]["role"], "out")
+            self.assertNotIn("shared", launch)  # the compiler made all of it
             self._temporary.cleanup()
             self.setUp()
 

@@ -98,6 +98,9 @@ def launch_text(launch):
     for note, key, value, offset in launch.params:
         text = quoted(value) if key in ("buffer", "tensor_map") else number(value)
         out.append(block("params", [(key, text), ("offset", optional(str, offset))], f"  # {note}"))
+    for name, offset, size, stages in launch.names:
+        rows = [("name", quoted(name)), ("offset", offset), ("bytes", size), ("stages", stages if stages > 1 else None)]
+        out.append(block("shared", rows))
     if launch.roles:
         out.append("\n[roles]\n")
         out += [f"{quoted(name)} = {numbers(warps)}\n" for name, warps in launch.roles.items() if warps]

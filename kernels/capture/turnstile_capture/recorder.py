@@ -13,7 +13,7 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 
-from turnstile_capture import CaptureError, arguments, launch_file, memory, npy, ptx_facts, roles, written
+from turnstile_capture import CaptureError, arguments, launch_file, memory, npy, ptx_facts, roles, shared_names, written
 
 MOST_VALUES = 64 << 20  # bytes of an integer tensor that are kept
 MOST_RECORDED = 1 << 30  # bytes of a buffer whose contents become part of a golden record
@@ -36,6 +36,7 @@ class Launch:
     params: list = field(default_factory=list)  # (note, key, value, offset)
     values_files: dict = field(default_factory=dict)  # buffer -> .npy
     roles: dict = field(default_factory=dict)  # name -> warps
+    names: list = field(default_factory=list)  # of shared memory: (name, offset, bytes, stages)
     remarks: list = field(default_factory=list)
     cases: list = field(default_factory=list)
 
@@ -134,6 +135,7 @@ class Recorder:
     def _start(self):
         self._lock = threading.RLock()
         self._seen = {}
+        self._names = {}  # of shared memory, by kernel
         self._previous = set()  # keys of the allocations of the launch before
         self.launches = []
         self.problems = []
@@ -254,6 +256,7 @@ class Recorder:
                         kernel.registers or 0)  # fmt: skip
         if self._target.backend == "cuda":
             launch.roles = roles.warp_roles(kernel.ttgir, kernel.code, int(metadata.num_warps))
+            launch.names = self._shared_names(kernel, launch.shared)
         pdl = bool(getattr(metadata, "launch_pdl", False))
         use = written.argument_use(kernel.ttgir or kernel.ttir)
         shared_with_previous = self._previous if pdl else set()
@@ -270,6 +273,12 @@ class Recorder:
         self._world.kernel_wrote([b.allocation for b in table.buffers if b.allocation is not None and b.written])
         launch.remarks = self._remarks(kernel, metadata, pdl)
         return launch
+
+    def _shared_names(self, kernel, total):
+        key = hashlib.sha256(f"{total} {kernel.ttgir}".encode()).digest()
+        if key not in self._names:
+            self._names[key] = shared_names.shared_names(kernel.ttgir, kernel.code, self._target.arch, total)
+        return self._names[key]
 
     def _parameter(self, parameter, table, launch):
         name = parameter.name
