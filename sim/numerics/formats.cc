@@ -71,7 +71,8 @@ std::uint64_t largest_finite_fields(const FormatShape& shape) {
   const auto ones = static_cast<std::uint64_t>(shape.exponent_ones());
   const std::uint64_t infinity = ones << shape.fraction_bits;
   if (!shape.finite_top_exponent) return infinity - 1;
-  return infinity | ((std::uint64_t{1} << shape.fraction_bits) - 2);
+  const std::uint64_t fraction_ones = (std::uint64_t{1} << shape.fraction_bits) - 1;
+  return infinity | (shape.only_finite ? fraction_ones : fraction_ones - 1);
 }
 
 }  // namespace
@@ -82,8 +83,8 @@ Decoded decode(const FormatShape& shape, std::uint64_t word) {
   const std::uint64_t fraction = fields & fraction_mask;
   const auto exponent = static_cast<int>(fields >> shape.fraction_bits) & shape.exponent_ones();
   Decoded number;
-  number.negative = ((word >> (shape.width() - 1)) & 1) != 0;
-  if (exponent == shape.exponent_ones()) {
+  number.negative = !shape.is_unsigned && ((word >> (shape.width() - 1)) & 1) != 0;
+  if (exponent == shape.exponent_ones() && !shape.only_finite) {
     if (!shape.finite_top_exponent) {
       number.kind = fraction == 0 ? NumberClass::infinite : NumberClass::nan;
       return number;
@@ -136,6 +137,7 @@ std::uint64_t canonical_nan(ElementType type) {
 }
 
 std::uint64_t infinity_word(const FormatShape& shape, bool negative) {
+  if (shape.only_finite) return assemble(shape, negative, largest_finite_fields(shape));
   if (shape.finite_top_exponent) return (std::uint64_t{1} << (shape.width() - 1)) - 1;
   return assemble(shape, negative, static_cast<std::uint64_t>(shape.exponent_ones()) << shape.fraction_bits);
 }

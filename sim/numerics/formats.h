@@ -30,6 +30,10 @@ struct FormatShape {
   int padding_bits = 0;
   /// e4m3: the top exponent holds finite numbers up to 448, all ones is the only NaN, no infinity (OCP FP8).
   bool finite_top_exponent = false;
+  /// e2m3, e3m2, e2m1: every word is a finite number (OCP MX). Goes with finite_top_exponent.
+  bool only_finite = false;
+  /// ue8m0, ue4m3: no sign; the bit above the exponent is ignored (numerics.md X5).
+  bool is_unsigned = false;
 
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr int minimum_exponent() const { return 1 - bias(); }
@@ -39,6 +43,15 @@ struct FormatShape {
 
   bool operator==(const FormatShape&) const = default;
 };
+
+// Operands and scales of block-scaled products, which no buffer of a launch has elements of.
+inline constexpr FormatShape e2m3_shape{2, 3, 0, true, true};
+inline constexpr FormatShape e3m2_shape{3, 2, 0, true, true};
+inline constexpr FormatShape e2m1_shape{2, 1, 0, true, true};
+inline constexpr FormatShape ue4m3_shape{4, 3, 0, true, false, true};
+/// A power of two, 2^(code - 127); code 255 is NaN. Not a binary format like the others: decode_scale reads
+/// it.
+inline constexpr FormatShape ue8m0_shape{8, 0, 0, false, false, true};
 
 constexpr FormatShape shape_of(ElementType type) {
   switch (type) {
@@ -91,7 +104,7 @@ inline Decoded decode(ElementType type, std::uint64_t word) { return decode(shap
 /// IEEE default 0x7ff8000000000000.
 std::uint64_t canonical_nan(ElementType type);
 
-/// Word of an infinity. e4m3 has none and gives its NaN.
+/// Word of an infinity. e4m3 has none and gives its NaN, formats without either the largest number.
 std::uint64_t infinity_word(const FormatShape& shape, bool negative);
 
 /// An exact binary number (-1)^negative * magnitude * 2^exponent. Operations that must drop bits below the

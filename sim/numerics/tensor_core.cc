@@ -74,8 +74,15 @@ Specials find_specials(std::span<const Decoded> a, std::span<const Decoded> b, c
 }
 
 /// One group, at most L products.
-std::uint32_t fused_group(const TensorCoreRow& row, const Conversion& conversion, std::span<const Decoded> a,
-                          std::span<const Decoded> b, std::uint32_t c_word) {
+struct ProductGroup {
+  std::span<const Decoded> a, b;
+  int fraction_bits;   ///< of a product
+  int scale_exponent;  ///< joins the exponent of each product (X1)
+};
+
+std::uint32_t fused_group(const TensorCoreRow& row, const Conversion& conversion, const ProductGroup& group,
+                          std::uint32_t c_word) {
+  const std::span<const Decoded> a = group.a, b = group.b;
   const FormatShape accumulator = shape_of(row.accumulator);
   const Decoded c = decode(accumulator, c_word);
   const Specials specials = find_specials(a, b, c);
@@ -88,17 +95,16 @@ std::uint32_t fused_group(const TensorCoreRow& row, const Conversion& conversion
   if (c.kind != NumberClass::zero) alignment = std::max(alignment, c.exponent);
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i].kind != NumberClass::zero && b[i].kind != NumberClass::zero)
-      alignment = std::max(alignment, a[i].exponent + b[i].exponent);
+      alignment = std::max(alignment, a[i].exponent + b[i].exponent + group.scale_exponent);
 
   const int unit = alignment - row.fraction_bits;
-  const int product_fraction = shape_of(row.a).fraction_bits + shape_of(row.b).fraction_bits;
   std::int64_t sum = aligned_term(c.negative, c.significand, c.exponent, accumulator.fraction_bits, unit);
   bool all_negative = c.negative;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool negative = a[i].negative != b[i].negative;
     all_negative = all_negative && negative;
-    sum += aligned_term(negative, a[i].significand * b[i].significand, a[i].exponent + b[i].exponent,
-                        product_fraction, unit);
+    sum += aligned_term(negative, a[i].significand * b[i].significand,
+                        a[i].exponent + b[i].exponent + group.scale_exponent, group.fraction_bits, unit);
   }
   // T8: zero is +0 unless every term carries a minus sign, truncated terms included (D6).
   const bool negative = sum == 0 ? all_negative : sum < 0;
@@ -107,27 +113,33 @@ std::uint32_t fused_group(const TensorCoreRow& row, const Conversion& conversion
                                                     conversion.rounding, Overflow::infinity));
 }
 
+/// Groups of L in order, from i = 0 up.
+std::uint32_t chained_groups(const TensorCoreRow& row, const ProductGroup& all, std::uint32_t c) {
+  const Conversion conversion = conversion_of(row.rho);
+  for (std::size_t first = 0; first < all.a.size(); first += row.group) {
+    const std::size_t count = std::min<std::size_t>(row.group, all.a.size() - first);
+    c = fused_group(
+        row, conversion,
+        {all.a.subspan(first, count), all.b.subspan(first, count), all.fraction_bits, all.scale_exponent}, c);
+  }
+  return c;
+}
+
 }  // namespace
 
 std::uint32_t fused_dot_add(const TensorCoreRow& row, std::span<const Decoded> a, std::span<const Decoded> b,
                             std::uint32_t c) {
   must(a.size() == b.size(), "a dot product needs as many a as b");
-  const Conversion conversion = conversion_of(row.rho);
-  for (std::size_t first = 0; first < a.size(); first += row.group) {
-    const std::size_t count = std::min<std::size_t>(row.group, a.size() - first);
-    c = fused_group(row, conversion, a.subspan(first, count), b.subspan(first, count), c);
-  }
-  return c;
+  return chained_groups(row, {a, b, shape_of(row.a).fraction_bits + shape_of(row.b).fraction_bits, 0}, c);
 }
 
-std::uint32_t fused_dot_add(const TensorCoreRow& row, std::span<const std::uint32_t> a,
-                            std::span<const std::uint32_t> b, std::uint32_t c) {
+std::uint32_t fused_dot_add(const TensorCoreRow& row, const FormatShape& a_shape, const FormatShape& b_shape,
+                            std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                            std::uint32_t c, int scale_exponent) {
   must(a.size() == b.size(), "a dot product needs as many a as b");
   // Decoded piece by piece; the piece is a multiple of every group size of the table (4, 8, 16, 32).
   constexpr std::size_t piece = 32;
   must(piece % row.group == 0, "the group size of a tensor core row divides 32");
-  const FormatShape a_shape = shape_of(row.a);
-  const FormatShape b_shape = shape_of(row.b);
   std::array<Decoded, piece> decoded_a;
   std::array<Decoded, piece> decoded_b;
   for (std::size_t first = 0; first < a.size(); first += piece) {
@@ -136,10 +148,18 @@ std::uint32_t fused_dot_add(const TensorCoreRow& row, std::span<const std::uint3
       decoded_a[i] = decode(a_shape, a[first + i]);
       decoded_b[i] = decode(b_shape, b[first + i]);
     }
-    c = fused_dot_add(row, std::span<const Decoded>(decoded_a).first(count),
-                      std::span<const Decoded>(decoded_b).first(count), c);
+    c = chained_groups(
+        row,
+        {std::span<const Decoded>(decoded_a).first(count), std::span<const Decoded>(decoded_b).first(count),
+         a_shape.fraction_bits + b_shape.fraction_bits, scale_exponent},
+        c);
   }
   return c;
+}
+
+std::uint32_t fused_dot_add(const TensorCoreRow& row, std::span<const std::uint32_t> a,
+                            std::span<const std::uint32_t> b, std::uint32_t c) {
+  return fused_dot_add(row, shape_of(row.a), shape_of(row.b), a, b, c);
 }
 
 std::uint64_t f64_dot_add(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,

@@ -18,6 +18,8 @@ constexpr std::string_view mma_sim = "MMA-Sim";
 constexpr std::string_view leeds = "MMA-Sim; Leeds captures (V1)";
 constexpr std::string_view leeds_tf32 = "MMA-Sim; Leeds captures (V1) with 4 of the 8 elements of a group";
 constexpr std::string_view measured = "H200 wgmma, 2 million outputs per type and family (H1)";
+constexpr std::string_view deep_gemm = "MMA-Sim; DeepGEMM #176 saw 25 bits on B200";
+constexpr std::string_view fp4_width = "MMA-Sim; DeepGEMM #176 saw 34 to 37 bits, unsure (D11)";
 constexpr std::string_view mixed_fp8 = "as equal types of H1; MMA-Sim";
 
 constexpr std::array instruction_rows = {
@@ -54,6 +56,23 @@ constexpr std::array instruction_rows = {
     TensorCoreRow{"I17", hopper_wgmma, e5m2, e5m2, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
     TensorCoreRow{"I17", hopper_wgmma, e4m3, e5m2, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
     TensorCoreRow{"I17", hopper_wgmma, e5m2, e4m3, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
+    TensorCoreRow{"I19", blackwell_mma, f16, f16, f32, 16, 25, rz_f32, -133, captures, leeds},
+    TensorCoreRow{"I19", blackwell_mma, bf16, bf16, f32, 16, 25, rz_f32, -133, captures, leeds},
+    TensorCoreRow{"I19", blackwell_mma, f16, f16, f16, 16, 25, rne_f16, -22, captures, leeds},
+    TensorCoreRow{"I20", blackwell_mma, tf32, tf32, f32, 8, 25, rz_f32, -133, captures, leeds_tf32},
+    TensorCoreRow{"I19", rtx_blackwell_mma, f16, f16, f32, 16, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I19", rtx_blackwell_mma, bf16, bf16, f32, 16, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I19", rtx_blackwell_mma, f16, f16, f16, 16, 25, rne_f16, -22, one_source, mma_sim},
+    TensorCoreRow{"I19", blackwell_tcgen05, f16, f16, f32, 16, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I19", blackwell_tcgen05, bf16, bf16, f32, 16, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I19", blackwell_tcgen05, f16, f16, f16, 16, 25, rne_f16, -133, one_source, mma_sim},
+    TensorCoreRow{"I20", blackwell_tcgen05, tf32, tf32, f32, 8, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I21", blackwell_tcgen05, e4m3, e4m3, f32, 32, 25, rz_f32, -133, two_sources, deep_gemm},
+    TensorCoreRow{"I21", blackwell_tcgen05, e4m3, e4m3, f16, 32, 25, rne_f16, -133, two_sources, deep_gemm},
+    TensorCoreRow{"I21", rtx_blackwell_mma, e4m3, e4m3, f32, 32, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I21", rtx_blackwell_mma, e4m3, e4m3, f16, 32, 25, rne_f16, -22, one_source, mma_sim},
+    TensorCoreRow{"I22", blackwell_scaled, e4m3, e4m3, f32, 32, 25, rz_f32, -133, one_source, mma_sim},
+    TensorCoreRow{"I23", blackwell_fp4, e4m3, e4m3, f32, 64, 35, rz_f32, -139, one_source, fp4_width},
 };
 
 }  // namespace

@@ -9,20 +9,20 @@ namespace turnstile {
 
 namespace {
 
-bool has_16_bits(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
-
-std::vector<Decoded> decode_rows(ElementType type, const std::uint16_t* words, std::size_t rows,
-                                 std::size_t k, std::size_t leading) {
+std::vector<Decoded> decode_rows(ElementType type, const std::uint8_t* words, std::size_t rows, std::size_t k,
+                                 std::size_t leading) {
   const FormatShape shape = shape_of(type);
+  const std::size_t bytes = operand_bytes(type);
   std::vector<Decoded> decoded(rows * k);
   for (std::size_t row = 0; row < rows; ++row)
-    for (std::size_t i = 0; i < k; ++i) decoded[row * k + i] = decode(shape, words[row * leading + i]);
+    for (std::size_t i = 0; i < k; ++i)
+      decoded[row * k + i] = decode(shape, load_word(words + row * leading + i * bytes, bytes));
   return decoded;
 }
 
 }  // namespace
 
-void multiply_accumulate_portable(const TensorCoreRow& row, const MatrixTile& tile) {
+void multiply_accumulate_reference(const TensorCoreRow& row, const MatrixTile& tile) {
   const std::vector<Decoded> a = decode_rows(row.a, tile.a, tile.m, tile.k, tile.lda);
   const std::vector<Decoded> b = decode_rows(row.b, tile.b, tile.n, tile.k, tile.ldb);
   const std::span<const Decoded> all_a(a);
@@ -35,24 +35,55 @@ void multiply_accumulate_portable(const TensorCoreRow& row, const MatrixTile& ti
   }
 }
 
-bool avx2_path_available(const TensorCoreRow& row) {
-  // The lanes of tensor_core_avx2.cc: 16-bit significands after pre-shifting, 16 products in 32 bits.
-  return avx2_on_this_machine() && has_16_bits(row.a) && row.a == row.b &&
-         row.rho == TensorCoreRounding::rz_f32 && row.group <= 16 && row.fraction_bits >= 23 &&
-         row.fraction_bits <= 25;
+namespace {
+
+/// Nothing: not in this build, or not on this processor.
+LaneImplementation implementation_of(TilePath path) {
+  switch (path) {
+    case TilePath::reference:
+      break;
+    case TilePath::portable:
+      return lanes_of_128_bits();
+#if defined(__x86_64__)
+    case TilePath::avx2:
+      if (__builtin_cpu_supports("avx2") != 0) return lanes_of_avx2();
+      break;
+    case TilePath::avx512:
+      if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0)
+        return lanes_of_avx512();
+      break;
+#else
+    case TilePath::avx2:
+    case TilePath::avx512:
+      break;
+#endif
+    case TilePath::automatic:
+      for (const TilePath faster : {TilePath::avx512, TilePath::avx2})
+        if (const LaneImplementation found = implementation_of(faster); found.accumulate != nullptr)
+          return found;
+      return implementation_of(TilePath::portable);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool tile_path_available(const TensorCoreRow& row, TilePath path) {
+  return path == TilePath::reference || (lanes_can_do(row) && implementation_of(path).accumulate != nullptr);
 }
 
 void multiply_accumulate(const TensorCoreRow& row, std::size_t m, std::size_t n, std::size_t k,
-                         const std::uint16_t* a, std::size_t lda, const std::uint16_t* b, std::size_t ldb,
+                         const std::uint8_t* a, std::size_t lda, const std::uint8_t* b, std::size_t ldb,
                          std::uint32_t* d, std::size_t ldd, TilePath path) {
-  must(has_16_bits(row.a) && has_16_bits(row.b) && row.accumulator == ElementType::f32,
-       "multiply_accumulate is for 16-bit operands and f32 accumulators");
-  must(lda >= k && ldb >= k && ldd >= n, "a leading dimension is at least the length of its row");
+  must(lda >= k * operand_bytes(row.a) && ldb >= k * operand_bytes(row.b) && ldd >= n,
+       "a leading dimension is at least the length of its row");
   const MatrixTile tile{m, n, k, a, lda, b, ldb, d, ldd};
-  if (path != TilePath::portable && avx2_path_available(row))
-    multiply_accumulate_avx2(row, tile);
+  const LaneImplementation implementation = implementation_of(path);
+  if (implementation.accumulate != nullptr && lanes_can_do(row))
+    multiply_accumulate_lanes(row, tile, implementation);
   else
-    multiply_accumulate_portable(row, tile);
+    multiply_accumulate_reference(row, tile);
 }
 
 }  // namespace turnstile

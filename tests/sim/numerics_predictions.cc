@@ -303,7 +303,7 @@ TEST_CASE("f64 products are a chain of fused multiply-adds, integer products are
 TEST_CASE("every tensor core row has a group, a rounding and a source that fit together") {
   for (const TensorCoreRow& row : tensor_core_rows()) {
     CAPTURE(row.id);
-    CHECK(32 % row.group == 0);
+    CHECK((row.group == 64 ? row.id == "I23" : 32 % row.group == 0));  // of FP4, all of k is one step
     CHECK((row.rho == TensorCoreRounding::rne_f16) == (row.accumulator == ElementType::f16));
     CHECK(!row.source.empty());
     CHECK(find_tensor_core_row(row.unit, row.a, row.b, row.accumulator) == &row);
