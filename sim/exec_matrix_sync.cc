@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 
 #include "sim/handlers.h"
 #include "sim/lane_targets.h"
-#include "sim/numerics/tensor_core.h"
+#include "sim/numerics/matrix_product.h"
 
 namespace turnstile::sim {
 
@@ -182,38 +183,70 @@ Step exec_move_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 
 namespace {
 
-// Fragments of m16n8 with results of 32 bits (PTX ISA 9.7.14.5): lane 4g+t holds, in register j of D and C,
-// row g + 8*(j/2) and column 2t + j%2; in register i of A parts of row g + 8*(i%2), in those of B parts of
-// column g. Registers and lanes of a row go up along K in the same way for A and B.
+// Fragments of mma.sync (PTX ISA 9.7.14.5). Packed rows make one figure of all types: register i of lane
+// 4g+t holds, of A, the bytes from 16*(i/2) + 4t on of row g + 8*(i%2) (of 8 rows: from 16i + 4t on of row g)
+// and, of B, those from 16i + 4t on of column g; f64 has registers of 8 bytes. Element j of C and D, of which
+// a register holds two if they are f16, has row g + 8*(j/2) and column 2t + j%2.
 
-/// Products of 8-bit integers are exact: byte b of register i of lane 4g+t has k = 16*(i/2) + 4t + b in A,
-/// 16i + 4t + b in B.
-void multiply_bytes(Warp& warp, const Decoded& d) {
-  const uint32_t a_count = d.shape[0], b_count = d.shape[1];
-  const auto extended = [](uint64_t word, unsigned b, bool is_signed) {
-    const auto byte = static_cast<uint8_t>(word >> (8 * b));
-    return is_signed ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
-  };
-  const uint32_t* a_regs = d.src.data();
-  const uint32_t* b_regs = a_regs + a_count;
-  const uint32_t* c_regs = b_regs + b_count;
-  std::array<std::array<uint64_t, 4>, warp_size> results;
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    for (unsigned j = 0; j < 4; ++j) {
-      std::vector<int32_t> a, b;
-      const unsigned column = lane % 4 * 2 + j % 2;
-      for (uint32_t i = j / 2; i < a_count; i += 2)
-        for (unsigned t = 0; t < 4; ++t)
-          for (unsigned n = 0; n < 4; ++n) {
-            a.push_back(extended(warp.regs.get(a_regs[i], lane / 4 * 4 + t), n, (d.variant & 1) != 0));
-            b.push_back(extended(warp.regs.get(b_regs[i / 2], column * 4 + t), n, (d.variant & 2) != 0));
-          }
-      const auto c = static_cast<int32_t>(warp.regs.get(c_regs[j], lane));
-      results[lane][j] = static_cast<uint32_t>(integer_dot_add(a, b, c, (d.variant & 4) != 0));
+/// m16 or m8, n8, and the bytes of a row of A or a column of B.
+struct MmaShape {
+  unsigned rows, columns = 8, row_bytes, register_bytes, a_registers_across;
+
+  explicit MmaShape(const Decoded& d)
+      : rows(d.shape[0] == d.shape[1] ? 8 : 16),
+        row_bytes(0),
+        register_bytes(d.bytes == 8 ? 8 : 4),
+        a_registers_across(rows / 8) {
+    row_bytes = d.shape[1] * 4 * register_bytes;
+  }
+};
+
+/// Rows of an operand as bytes, from `count` registers of which `down` hold rows that lie 8 apart.
+std::vector<uint8_t> packed_rows(const Warp& warp, std::span<const uint32_t> registers, unsigned down,
+                                 const MmaShape& s) {
+  std::vector<uint8_t> out(size_t{8} * down * s.row_bytes);
+  for (unsigned i = 0; i < registers.size(); ++i)
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      const uint64_t word = warp.regs.get(registers[i], lane);
+      const size_t row = lane / 4 + 8 * (i % down);
+      const size_t at = row * s.row_bytes + (i / down * 4 + lane % 4) * s.register_bytes;
+      for (unsigned b = 0; b < s.register_bytes; ++b) out[at + b] = static_cast<uint8_t>(word >> (8 * b));
     }
+  return out;
+}
+
+/// Place of element j of a lane's part of C or D.
+constexpr size_t accumulator_place(unsigned lane, unsigned j) {
+  return (lane / 4 + 8 * (j / 2)) * 8 + lane % 4 * 2 + j % 2;
+}
+
+template <typename Word>
+void multiply_fragments(Warp& warp, const Decoded& d) {
+  const MmaShape s(d);
+  const std::span<const uint32_t> registers(d.src);
+  const std::vector<uint8_t> a = packed_rows(warp, registers.first(d.shape[0]), s.a_registers_across, s);
+  const std::vector<uint8_t> b = packed_rows(warp, registers.subspan(d.shape[0], d.shape[1]), 1, s);
+  const std::span<const uint32_t> c = registers.subspan(d.shape[0] + d.shape[1], d.shape[2]);
+  // Registers of 32 bits hold one accumulator or two halves.
+  const unsigned of_register = size_t{d.shape[2]} * warp_size == size_t{s.rows} * s.columns ? 1 : 2;
+  const unsigned bits = of_register == 2 ? 16 : 8 * sizeof(Word);
+  std::vector<Word> results(size_t{s.rows} * s.columns);
   for (unsigned lane = 0; lane < warp_size; ++lane)
-    for (unsigned j = 0; j < 4; ++j)
-      if (d.dst[j] != Decoded::none) warp.regs.set(d.dst[j], lane, results[lane][j]);
+    for (unsigned j = 0; j < d.shape[2] * of_register; ++j)
+      results[accumulator_place(lane, j)] = static_cast<Word>(
+          warp.regs.get(c[j / of_register], lane) >> (bits * (j % of_register)) & width_mask(bits));
+  const size_t k = size_t{s.row_bytes} * 8 / d.arithmetic.operand_bits;
+  if constexpr (sizeof(Word) == 8)
+    multiply_matrices_f64(s.rows, s.columns, k, a, b, results);
+  else
+    multiply_matrices(d.arithmetic, s.rows, s.columns, k, a, b, results);
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned i = 0; i < d.shape[2]; ++i) {
+      uint64_t word = 0;
+      for (unsigned h = 0; h < of_register; ++h)
+        word |= uint64_t{results[accumulator_place(lane, i * of_register + h)]} << (bits * h);
+      if (d.dst[i] != Decoded::none) warp.regs.set(d.dst[i], lane, word);
+    }
 }
 
 /// Each result is an expression of its row of A, its column of B and what it is added to.
@@ -246,8 +279,14 @@ bool all_known(const Warp& warp, const Decoded& d) {
 Step exec_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
   cta.order_strands(warp, lanes, d.index);
-  if (!d.opaque && all_known(warp, d)) {
-    multiply_bytes(warp, d);
+  // Counts of integers may decide where control goes; sums of floats are worth their cost for their bits
+  // only.
+  const bool wanted = cta.options.domain == Domain::bits || d.arithmetic.model == MatrixModel::integer;
+  if (!d.opaque && wanted && all_known(warp, d)) {
+    if (d.arithmetic.model == MatrixModel::f64_chain)
+      multiply_fragments<uint64_t>(warp, d);
+    else
+      multiply_fragments<uint32_t>(warp, d);
     return Step::next;
   }
   if (cta.provenance()) {

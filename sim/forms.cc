@@ -512,6 +512,7 @@ Result<Decoded> decode_form(const ptx::Instruction& instruction, const Program& 
   if (family != families.end()) {
     read_scope(instruction, d);
     if (const Reading why = family->read(instruction, d)) return not_implemented(instruction, program, *why);
+    if (d.run == exec_mma) bind_mma_arithmetic(d, program.module.target);
     return d;
   }
   std::string why;

@@ -10,7 +10,7 @@
 
 #include "sim/form_reading.h"
 #include "sim/handlers.h"
-#include "sim/numerics/formats.h"
+#include "sim/numerics/matrix_product.h"
 
 namespace turnstile::sim {
 
@@ -83,9 +83,8 @@ Reading read_move_matrix(const ptx::Instruction& i, Decoded& d) {
              : Reading("its modifiers");
 }
 
-// shape: registers of A, of B, of D. element_bits of A; opaque unless A and B are 8-bit integers in the
-// layout of m16n8; bit 0 of variant: A is signed, bit 1: B, bit 2: .satfinite, bit 3: scaled. Sparse: half of
-// A is stored; metadata and its selector stand behind C.
+// shape: registers of A, of B, of D. element_bits of A; variant 8: scaled. Sparse: half of A is stored;
+// metadata and its selector stand behind C.
 Reading read_mma(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_mma;
   std::vector<std::string_view> types;
@@ -119,11 +118,53 @@ Reading read_mma(const ptx::Instruction& i, Decoded& d) {
     return "this number of registers";
   d.bytes = bits_of(types[0]) == 64 ? 8 : 4;
   d.element_bits = static_cast<uint8_t>(a_bits);
-  const bool bytes = a_bits == 8 && types[0] == "s32";
-  d.opaque = !bytes || shape[0] != 16 || shape[1] != 8 || d.sparse;
-  d.variant = static_cast<uint8_t>((types[1] == "s8" ? 1 : 0) | (types[2] == "s8" ? 2 : 0) |
-                                   (has(i, "satfinite") ? 4 : 0) | (scaled ? 8 : 0));
+  d.variant = scaled ? 8 : 0;
   return fine;
+}
+
+namespace {
+
+/// Integers and bits; nothing for floats.
+std::optional<MatrixArithmetic> exact_arithmetic(std::string_view a, std::string_view b, bool saturates,
+                                                 bool exclusive_or) {
+  if (a == "b1") return bit_arithmetic(exclusive_or);
+  const auto whole = [](std::string_view t) { return t == "s8" || t == "u8" || t == "s4" || t == "u4"; };
+  if (!whole(a) || !whole(b)) return std::nullopt;
+  return integer_arithmetic(bits_of(a), a[0] == 's', b[0] == 's', saturates);
+}
+
+/// Nothing: a GPU older than its tensor cores, or newer than those that the sources know.
+std::optional<MatrixGeneration> generation_of(std::string_view target) {
+  unsigned number = 0;
+  const std::string copy(target);
+  if (std::sscanf(copy.c_str(), "sm_%u", &number) != 1) return std::nullopt;
+  if (number == 70 || number == 72) return MatrixGeneration::volta;
+  if (number == 75) return MatrixGeneration::turing;
+  if (number == 89) return MatrixGeneration::ada;
+  if (number >= 80 && number < 89) return MatrixGeneration::ampere;
+  if (number == 90) return MatrixGeneration::hopper;
+  if (number >= 100 && number < 120) return MatrixGeneration::blackwell;
+  if (number == 120 || number == 121) return MatrixGeneration::rtx_blackwell;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void bind_mma_arithmetic(Decoded& d, std::string_view target) {
+  d.opaque = true;
+  if (d.sparse || (d.variant & 8) != 0) return;
+  std::vector<std::string_view> types;
+  for (const std::string& m : d.text->modifiers)
+    if (bits_of(m) != 0) types.push_back(m);
+  const auto exact = exact_arithmetic(types[1], types[2], has(*d.text, "satfinite"), has(*d.text, "xor"));
+  const auto generation = generation_of(target);
+  const auto a = element_from_name(types[1]), b = element_from_name(types[2]),
+             accumulator = element_from_name(types[0]);
+  if (exact && types[0] == "s32")
+    d.arithmetic = *exact;
+  else if (!has(*d.text, "satfinite") && generation && a && b && accumulator)
+    d.arithmetic = mma_arithmetic(*generation, *a, *b, *accumulator);
+  d.opaque = !d.arithmetic.predicted();
 }
 
 namespace {
@@ -219,9 +260,12 @@ Reading read_wgmma(const ptx::Instruction& i, Decoded& d) {
   }
   d.sparse = sparse;
   d.element_bits = static_cast<uint8_t>(types.bits);
-  d.bytes = static_cast<uint8_t>(element_from_name(types.a).value_or(ElementType::f32));
-  d.vector = static_cast<uint8_t>(element_from_name(types.b).value_or(ElementType::f32));
-  d.opaque = types.bits != 16 || types.result != "f32" || sparse;
+  if (const auto exact = exact_arithmetic(types.a, types.b, saturates, false); exact && !sparse)
+    d.arithmetic = *exact;
+  else if (!sparse)
+    d.arithmetic = wgmma_arithmetic(*element_from_name(types.a), *element_from_name(types.b),
+                                    *element_from_name(types.result));
+  d.opaque = !d.arithmetic.predicted();
   return fine;
 }
 

@@ -8,7 +8,7 @@
 
 #include "sim/copy.h"
 #include "sim/cta.h"
-#include "sim/numerics/tensor_core.h"
+#include "sim/numerics/matrix_product.h"
 #include "sim/recorder.h"
 #include "sim/sum_log.h"
 
@@ -106,114 +106,114 @@ const OperandFootprint& operand_footprint(Cta& cta, uint64_t descriptor, uint32_
 
 namespace {
 
-const TensorCoreRow* row_of(const Decoded& d) {
-  return find_tensor_core_row(TensorCoreUnit::hopper_wgmma, static_cast<ElementType>(d.bytes),
-                              static_cast<ElementType>(d.vector), ElementType::f32);
-}
-
 void forget_results(Cta& cta, uint32_t first_warp, const Decoded& d) {
   for (uint32_t w = 0; w < 4; ++w)
     for (uint32_t r : d.dst)
       if (r != Decoded::none) cta.warps[first_warp + w]->regs.forget(r, all_lanes);
 }
 
-/// Operand elements of 16 bits, row-major; `complete` is false if a byte is not known.
+/// Rows of an operand of one wgmma, each the 32 bytes of K; `complete` is false if a byte is not known.
 struct Tile {
-  std::vector<uint16_t> elements;
+  std::vector<uint8_t> bytes;
   bool complete = true;
+
+  explicit Tile(uint32_t rows) : bytes(size_t{rows} * wgmma_k_bytes) {}
+  /// Flips the sign of each element.
+  void negate(uint32_t element_bytes) {
+    for (size_t at = element_bytes - 1; at < bytes.size(); at += element_bytes) bytes[at] ^= 0x80;
+  }
 };
 
-Tile gather(const Cta& cta, const OperandView& view, uint32_t rows, uint32_t columns, bool negate) {
-  Tile t;
-  t.elements.resize(size_t{rows} * columns);
+Tile gather(const Cta& cta, const OperandView& view, uint32_t rows) {
+  Tile t(rows);
   for (uint32_t r = 0; r < rows; ++r)
-    for (uint32_t c = 0; c < columns / 8; ++c) {
+    for (uint32_t c = 0; c < wgmma_k_bytes / 16; ++c) {
       const uint32_t at = view.chunk_address(r, c);
       t.complete = t.complete && cta.shared.all_known(at, 16);
-      const uint8_t* bytes = cta.shared.data(at);
-      for (uint32_t i = 0; i < 8; ++i) {
-        const auto v = static_cast<uint16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8);
-        t.elements[size_t{r} * columns + c * 8 + i] = static_cast<uint16_t>(negate ? v ^ 0x8000 : v);
-      }
+      std::copy_n(cta.shared.data(at), 16, &t.bytes[size_t{r} * wgmma_k_bytes + c * 16]);
     }
   return t;
 }
 
 /// The same of an operand that lies along MN (transposed): swizzle atoms as in mn_major_ranges, each row of
-/// them one step of K.
-Tile gather_mn_major(const Cta& cta, const OperandView& v, uint32_t rows, uint32_t columns, bool negate) {
-  Tile t;
-  t.elements.resize(size_t{rows} * columns);
+/// them one step of K. Elements have 16 bits.
+Tile gather_mn_major(const Cta& cta, const OperandView& v, uint32_t rows) {
+  Tile t(rows);
   const MnMajorAtoms atoms(v);
-  for (uint32_t k = 0; k < columns; ++k)
+  for (uint32_t k = 0; k < wgmma_k_bytes / 2; ++k)
     for (uint32_t r = 0; r < rows; r += 8) {
       const uint32_t at = swizzled(v.swizzle, atoms.address(2 * r, k));
       // The footprint is that of whole lines; of a start that is not aligned, swizzling may leave it.
       t.complete = t.complete && at + 16 <= cta.shared.size() && cta.shared.all_known(at, 16);
       if (!t.complete) return t;
-      const uint8_t* bytes = cta.shared.data(at);
-      for (uint32_t i = 0; i < 8; ++i) {
-        const auto value = static_cast<uint16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8);
-        t.elements[size_t{r + i} * columns + k] = static_cast<uint16_t>(negate ? value ^ 0x8000 : value);
-      }
+      for (uint32_t i = 0; i < 8; ++i)
+        std::copy_n(cta.shared.data(at) + 2 * i, 2, &t.bytes[size_t{r + i} * wgmma_k_bytes + 2 * k]);
     }
   return t;
 }
 
-Tile gather_operand(const Cta& cta, uint64_t descriptor, bool mn_major, uint32_t rows, uint32_t columns,
-                    bool negate) {
+Tile gather_operand(const Cta& cta, uint64_t descriptor, bool mn_major, uint32_t rows) {
   const OperandView view = decode_descriptor(descriptor);
-  return mn_major ? gather_mn_major(cta, view, rows, columns, negate)
-                  : gather(cta, view, rows, columns, negate);
+  return mn_major ? gather_mn_major(cta, view, rows) : gather(cta, view, rows);
 }
 
-Tile gather_registers(const Cta& cta, uint32_t first_warp, const Decoded& d, bool negate) {
-  Tile t;
-  t.elements.resize(64 * 16);
+/// A in registers: register i of lane 4g+t holds 4 bytes of row g + 8*(i%2), from 4t + 16*(i/2) on (PTX ISA
+/// 9.7.15.5.2, the figures of A).
+Tile gather_registers(const Cta& cta, uint32_t first_warp, const Decoded& d) {
+  Tile t(64);
   for (uint32_t w = 0; w < 4; ++w)
     for (uint32_t i = 0; i < 4; ++i)
       for (uint32_t lane = 0; lane < warp_size; ++lane) {
         const RegisterFile& regs = cta.warps[first_warp + w]->regs;
         t.complete = t.complete && regs.known(d.src[i], lane);
         const uint64_t word = regs.get(d.src[i], lane);
-        for (uint32_t half = 0; half < 2; ++half) {
-          const ResultPlace p = a_register_place(w, lane, i, half);
-          const auto v = static_cast<uint16_t>(word >> (16 * half));
-          t.elements[p.row * 16 + p.column] = static_cast<uint16_t>(negate ? v ^ 0x8000 : v);
-        }
+        const size_t row = 16 * w + lane / 4 + 8 * (i % 2);
+        for (uint32_t b = 0; b < 4; ++b)
+          t.bytes[row * wgmma_k_bytes + lane % 4 * 4 + 16 * (i / 2) + b] =
+              static_cast<uint8_t>(word >> (8 * b));
       }
   return t;
 }
 
+/// Accumulators of f16 lie in pairs in a register: element i of a lane as in result_place all the same.
 void compute_bits(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
   const Decoded& d = *op.text;
   const uint32_t n = d.shape[1], k = d.shape[2];
-  const bool a_in_registers = d.variant == 1;
-  const Tile a = a_in_registers ? gather_registers(cta, first_warp, d, d.negated & 1)
-                                : gather_operand(cta, op.a, (d.mn_major & 1) != 0, 64, k, d.negated & 1);
-  const Tile b = gather_operand(cta, op.b, (d.mn_major & 2) != 0, n, k, (d.negated & 2) != 0);
+  Tile a = d.variant == 1 ? gather_registers(cta, first_warp, d)
+                          : gather_operand(cta, op.a, (d.mn_major & 1) != 0, 64);
+  Tile b = gather_operand(cta, op.b, (d.mn_major & 2) != 0, n);
+  if ((d.negated & 1) != 0) a.negate(d.element_bits / 8u);
+  if ((d.negated & 2) != 0) b.negate(d.element_bits / 8u);
+  const auto of_register = static_cast<uint32_t>(n / 2 / d.dst.size());
+  const uint32_t bits = 32 / of_register;
   std::vector<uint32_t> result(size_t{64} * n, 0);
   bool known = a.complete && b.complete;
   if (op.scale_d != 0)
     for (uint32_t w = 0; w < 4; ++w)
-      for (uint32_t i = 0; i < d.dst.size(); ++i) {
+      for (uint32_t i = 0; i < n / 2; ++i) {
         const RegisterFile& regs = cta.warps[first_warp + w]->regs;
-        known = known && regs.known(d.dst[i]) == all_lanes;
+        const uint32_t reg = d.dst[i / of_register], shift = bits * (i % of_register);
+        known = known && regs.known(reg) == all_lanes;
         for (uint32_t lane = 0; lane < warp_size; ++lane) {
           const ResultPlace p = result_place(w, lane, i);
-          result[p.row * n + p.column] = static_cast<uint32_t>(regs.get(d.dst[i], lane));
+          result[p.row * n + p.column] =
+              static_cast<uint32_t>(regs.get(reg, lane) >> shift & width_mask(bits));
         }
       }
   if (!known) {
     forget_results(cta, first_warp, d);
     return;
   }
-  multiply_accumulate(*row_of(d), 64, n, k, a.elements.data(), k, b.elements.data(), k, result.data(), n);
+  multiply_matrices(d.arithmetic, 64, n, k, a.bytes, b.bytes, result);
   for (uint32_t w = 0; w < 4; ++w)
     for (uint32_t i = 0; i < d.dst.size(); ++i)
       for (uint32_t lane = 0; lane < warp_size; ++lane) {
-        const ResultPlace p = result_place(w, lane, i);
-        cta.warps[first_warp + w]->regs.set(d.dst[i], lane, result[p.row * n + p.column]);
+        uint32_t word = 0;
+        for (uint32_t h = 0; h < of_register; ++h) {
+          const ResultPlace p = result_place(w, lane, i * of_register + h);
+          word |= result[p.row * n + p.column] << (bits * h);
+        }
+        cta.warps[first_warp + w]->regs.set(d.dst[i], lane, word);
       }
 }
 

@@ -58,12 +58,6 @@ constexpr ResultPlace result_place(uint32_t warp_in_group, uint32_t lane, uint32
   return {16 * warp_in_group + lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (lane % 4) + i % 2};
 }
 
-/// The same for A in registers: element `half` (0 or 1) of register `i` in the 64 x 16 operand of 16-bit
-/// types.
-constexpr ResultPlace a_register_place(uint32_t warp_in_group, uint32_t lane, uint32_t i, uint32_t half) {
-  return {16 * warp_in_group + lane / 4 + 8 * (i % 2), 2 * (lane % 4) + 8 * (i / 2) + half};
-}
-
 /// Runs one matrix operation that all four warps have issued: footprints into the trace, results into the
 /// registers.
 void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op);

@@ -14,6 +14,7 @@
 #include "model/trace.h"
 #include "sim/alu/pure.h"
 #include "sim/launch_run.h"
+#include "sim/numerics/matrix_arithmetic.h"
 #include "sim/reduction.h"
 #include "sim/register_file.h"
 
@@ -77,6 +78,7 @@ struct Decoded {
   bool any_cta = false;         ///< a shared::cluster address: of any CTA of the cluster (MB7, D1)
   bool opaque = false;          ///< matrix operations, redux: results stay unknown, having no exact model
   uint8_t element_bits = 0;     ///< matrix operations: of A and B
+  MatrixArithmetic arithmetic;  ///< of these: what they compute; `none` if opaque
   bool sparse = false;          ///< wgmma, mma.sync: half of A is stored
   uint8_t mn_major = 0;         ///< wgmma: bit 0: rows of A lie along M (transposed), bit 1: of B along N
   bool four_rows = false;       ///< tensor copies: tile::gather4, tile::scatter4
