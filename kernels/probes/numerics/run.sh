@@ -47,5 +47,5 @@ step 150 "$work/run_sweeps" "$work" "$out" "$work/raw"
 step 40 "$work/run_tensor_maps" "$work" "$out"
 step 200 python3 "$here/pack_dense.py" "$work/raw" "$out" "${LIMIT_MB:-44}"
 # Few files come back from a lent machine: the small ones in one.
-cd "$out" && tar czf results.tgz -- *.sums *.txt tables.bin && rm -f -- *.sums *.txt tables.bin
+cd "$out" && tar czf results.tgz -- *.sums *.txt tables.bin words.bin && rm -f -- *.sums *.txt tables.bin words.bin
 ls -l "$out"

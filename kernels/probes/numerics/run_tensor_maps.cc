@@ -69,7 +69,8 @@ bool defined(const Type& type, int operation) {
   if (operation == 1) return (integer && name != "s64") || half || type.operand[0] == 'f';
   if (operation == 2 || operation == 3) return integer || half;
   if (operation == 4 || operation == 5) return name == "u32";
-  return integer;
+  // Bit operations through a map of s64 are an illegal instruction on an H200, though s32 is not.
+  return integer && name != "s64";
 }
 
 }  // namespace
