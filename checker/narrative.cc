@@ -49,11 +49,12 @@ std::string Names::holder(Space space, uint32_t allocation, uint64_t begin) cons
         allocation < trace_.allocation_names.size() && !trace_.allocation_names[allocation].empty();
     return named ? trace_.allocation_names[allocation] : "buffer " + std::to_string(allocation);
   }
-  for (const auto& [range, name] : trace_.shared_names)
-    if (begin >= range.begin && begin < range.end) return name;
   const bool several = trace_.cluster_ctas > 1 || trace_.clusters > 1;
-  return std::string(space == Space::tensor ? "tensor memory" : "shared") +
-         (several ? " of CTA " + std::to_string(allocation) : "");
+  const std::string of_cta = several ? " of CTA " + std::to_string(allocation) : "";
+  for (const auto& [range, name, named] : trace_.shared_names)  // a .mimw text says the CTA itself: "@1.full"
+    if (named == space && begin >= range.begin && begin < range.end)
+      return name.find('@') == std::string::npos ? name + of_cta : name;
+  return (space == Space::tensor ? "tensor memory" : "shared") + of_cta;
 }
 
 std::string Names::object_of(const Event& e) const {
@@ -114,8 +115,8 @@ std::string Names::object_of(const Event& e) const {
 std::string Names::bytes(Space space, uint32_t allocation, uint64_t begin, uint64_t end) const {
   const std::string base = holder(space, allocation, begin);
   if (space != Space::global)
-    for (const auto& [range, name] : trace_.shared_names)
-      if (begin >= range.begin && begin < range.end) {
+    for (const auto& [range, name, named] : trace_.shared_names)
+      if (named == space && begin >= range.begin && begin < range.end) {
         begin -= range.begin;
         end = std::min(end, range.end) - range.begin;
         break;

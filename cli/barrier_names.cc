@@ -62,7 +62,7 @@ bool begins_function(std::string_view line) {
 
 bool has_symbol(const Trace& trace, uint64_t address) {
   return std::any_of(trace.shared_names.begin(), trace.shared_names.end(),
-                     [&](const auto& n) { return address >= n.first.begin && address < n.first.end; });
+                     [&](const NamedRange& n) { return address >= n.range.begin && address < n.range.end; });
 }
 
 std::string name_of_place(const Place& place, SourceText& source) {
@@ -133,7 +133,7 @@ void name_barriers(Trace& trace, SourceText& source) {
     const std::set<uint64_t>& all = addresses[{names[b], info.cta}];
     const auto stage = std::distance(all.begin(), all.find(info.address));
     info.name = all.size() == 1 ? names[b] : fmt::format("{}[{}]", names[b], stage);
-    trace.shared_names.emplace_back(ByteRange{info.address, info.address + 8, 0, 1}, info.name);
+    trace.shared_names.push_back({{info.address, info.address + 8, 0, 1}, info.name, Space::shared});
     const auto [at, fresh] = by_address.try_emplace(info.address, info.name);
     if (!fresh && at->second != info.name) at->second.clear();
   }

@@ -271,6 +271,13 @@ struct Unknown {
   std::string help;
 };
 
+/// "A[2]": what people call a range of the shared or tensor memory of each CTA.
+struct NamedRange {
+  ByteRange range;
+  std::string name;
+  Space space = Space::shared;
+};
+
 struct Trace {
   std::string kernel;
   uint32_t first_cta[3] = {0, 0, 0};
@@ -289,8 +296,7 @@ struct Trace {
   std::vector<std::string> allocation_names;  ///< of global buffers, by number
   std::vector<uint32_t> previous_kernel;      ///< buffers, sorted, that the kernel before in the stream uses
                                               ///< too, perhaps still when this one starts (PD1)
-  std::vector<std::pair<ByteRange, std::string>>
-      shared_names;  ///< "A[2]": names of ranges of shared memory, for reports
+  std::vector<NamedRange> shared_names;       ///< for reports
   std::vector<Place> places;
   std::vector<ByteRange> ranges;
   std::vector<Footprint> footprints;

@@ -632,8 +632,8 @@ void Cta::write_global(uint32_t buffer, uint64_t offset, uint64_t bytes, const B
 }
 
 std::string Cta::shared_name(uint64_t address) const {
-  for (const auto& [range, name] : recorder.trace().shared_names)
-    if (address >= range.begin && address < range.end) return name;
+  for (const auto& [range, name, space] : recorder.trace().shared_names)
+    if (space == Space::shared && address >= range.begin && address < range.end) return name;
   return fmt::format("shared+0x{:x}", address);
 }
 

@@ -327,8 +327,8 @@ std::string OrchestrationMachine::memory_name(uint32_t footprint) const {
     return f.allocation < t.allocation_names.size() ? t.allocation_names[f.allocation] : std::string();
   if (f.range_count == 0) return {};
   const uint64_t at = t.ranges[f.first_range].begin;
-  for (const auto& [range, name] : t.shared_names)
-    if (range.begin <= at && at < range.end) return name;
+  for (const auto& [range, name, space] : t.shared_names)
+    if (space == f.space && range.begin <= at && at < range.end) return name;
   return {};
 }
 

@@ -384,7 +384,7 @@ TEST_CASE("a slow waiter at a named barrier does not learn what the next instanc
 
 TEST_CASE("the report names shared memory and barriers as the launch does") {
   TraceBuilder b(2);
-  b.trace.shared_names.push_back({{1024, 2048, 0, 1}, "A[1]"});
+  b.trace.shared_names.push_back({{1024, 2048, 0, 1}, "A[1]", Space::shared});
   b.write(0, 1, b.shared(1));
   b.write(1, 2, b.shared(1));
   b.exit_all(9);

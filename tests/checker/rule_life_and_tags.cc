@@ -16,7 +16,7 @@ using Q = QueueInfo::Kind;
 TEST_CASE("D13: perfectly ordered data of another trip") {
   const auto program = [](bool read_first) {
     TraceBuilder t(1);
-    t.trace.shared_names.push_back({{0, 64, 0, 1}, "s"});
+    t.trace.shared_names.push_back({{0, 64, 0, 1}, "s", Space::shared});
     t.tagged(0, 1, t.shared(0), true, 0);
     for (uint64_t k = 0; k < 3; ++k) {
       if (read_first) t.tagged(0, 2, t.shared(0), false, k);

@@ -107,7 +107,7 @@ TEST_CASE("barriers of one allocation are its stages, by address; others keep wh
 
 TEST_CASE("a symbol of the kernel is the better name, and without line information nothing changes") {
   Trace t = initialising({{0x40, 1}, {0x80, 0}}, "/nowhere/kernel.py");
-  t.shared_names.emplace_back(ByteRange{0x40, 0x48, 0, 1}, "ring.full");
+  t.shared_names.push_back({{0x40, 0x48, 0, 1}, "ring.full", Space::shared});
   SourceText source({});
   name_barriers(t, source);
   CHECK(t.barriers[0].name == "shared+0x");

@@ -341,7 +341,7 @@ agent B @1
   CHECK(o.strands[1].events[0].footprint == e[4].footprint);
   CHECK(o.tables.footprints[e[3].footprint].space == Space::tensor);
   std::map<uint64_t, std::string> names;
-  for (const auto& [range, name] : o.tables.shared_names) names[range.begin] = name;
+  for (const auto& [range, name, space] : o.tables.shared_names) names[range.begin] = name;
   CHECK(names.at(bytes_of(o, e[2]).begin) == "@0.y[1]");
   CHECK(names.at(bytes_of(o, e[3]).begin) == "@0.tm.y[1]");
   CHECK(names.at(bytes_of(o, e[4]).begin) == "@1.x");
