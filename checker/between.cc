@@ -28,6 +28,7 @@ struct Sort {
   AccessKind kind;
   bool writes, async;
   uint8_t element;
+  bool conditional;
   auto operator<=>(const Sort&) const = default;
 };
 
@@ -80,14 +81,30 @@ std::string cta_name(const GlobalAccessSummary& s) {
          std::to_string(s.cta[2]) + ")";
 }
 
-Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, const Interval& a,
-                   const Interval& b) {
-  const GlobalAccessSummary &first = ctas[a.cta], &second = ctas[b.cta];
-  const std::vector<std::string>& names = second.names->buffers;
+std::string bytes_text(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, const Interval& a,
+                       const Interval& b) {
+  const std::vector<std::string>& names = ctas[b.cta].names->buffers;
   std::string name = buffer < names.size() ? names[buffer] : "";
   if (name.empty()) name = "buffer " + std::to_string(buffer);
   const uint64_t begin = std::max(a.begin, b.begin), end = std::min(a.end, b.end);
-  const std::string bytes = name + "[" + std::to_string(begin) + ".." + std::to_string(end - 1) + "]";
+  return name + "[" + std::to_string(begin) + ".." + std::to_string(end - 1) + "]";
+}
+
+/// A pair of which one is made only if a value says so that nobody knows. That value may be what an atomic
+/// returned ("I am the last one"), and then say that the other CTA is done.
+Note doubt(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, const Interval& a, const Interval& b) {
+  const GlobalAccessSummary &first = ctas[a.cta], &second = ctas[b.cta];
+  return {second.names->places[b.place],
+          cta_name(second) + " " + verb(b.sort.kind) + " " + bytes_text(ctas, buffer, a, b) + ", which " +
+              cta_name(first) + " " + verb(a.sort.kind) +
+              ", and whether both do depends on a value that this launch does not give; what that value says "
+              "of the other CTA is not known"};
+}
+
+Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, const Interval& a,
+                   const Interval& b) {
+  const GlobalAccessSummary &first = ctas[a.cta], &second = ctas[b.cta];
+  const std::string bytes = bytes_text(ctas, buffer, a, b), name = bytes.substr(0, bytes.rfind('['));
   Diagnostic d;
   d.finding_class = FindingClass::race;
   const bool sizes =
@@ -131,14 +148,15 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
     const Sort sort{atomic   ? AccessKind::atomic
                     : writes ? AccessKind::write
                              : AccessKind::read,
-                    writes, atomic && async, static_cast<uint8_t>(atomic ? e.count : 0)};
+                    writes, atomic && async, static_cast<uint8_t>(atomic ? e.count : 0),
+                    !async && e.has(Event::conditional)};
     const uint32_t place = async ? trace.ops[e.object].place : e.place;
     if (!known.insert({place, e.footprint, sort}).second) continue;
     const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(shared->places.size()));
     if (fresh) shared->places.push_back(names.position(place));
     for (uint32_t r = f.first_range; r < f.first_range + f.range_count; ++r)
       summary.ranges.push_back({f.allocation, at->second, sort.kind, sort.writes, sort.async, sort.element,
-                                trace.ranges[r], e.footprint});
+                                sort.conditional, trace.ranges[r], e.footprint});
   }
   summary.names = std::move(shared);
   return summary;
@@ -152,7 +170,7 @@ GlobalAccessSummary moved_summary(const GlobalAccessSummary& of, const uint32_t 
   out.ranges.reserve(of.ranges.size());
   const auto same_access = [](const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
     return a.footprint == b.footprint && a.place == b.place && a.kind == b.kind && a.writes == b.writes &&
-           a.async == b.async && a.element == b.element;
+           a.async == b.async && a.element == b.element && a.conditional == b.conditional;
   };
   for (size_t i = 0; i < of.ranges.size();) {
     GlobalAccessSummary::Range range = of.ranges[i];
@@ -198,7 +216,7 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
                                r.bytes.end + i * r.bytes.stride,
                                c,
                                r.place,
-                               {r.kind, r.writes, r.async, r.element},
+                               {r.kind, r.writes, r.async, r.element, r.conditional},
                                tiles[c]});
       }
     std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
@@ -206,15 +224,18 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
              std::tuple(b.begin, b.end, b.cta, b.place, b.sort);
     });
     std::vector<std::pair<Sort, Farthest>> open;  // a handful
-    std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> reported;
+    std::set<std::tuple<std::string, uint32_t, std::string, uint32_t, bool>> reported;
     for (const Interval& i : intervals) {
       for (const auto& [sort, farthest] : open) {
         const Interval* other = conflict(sort, i.sort) ? farthest.other(i) : nullptr;
         if (other == nullptr) continue;
         const SourcePosition &a = ctas[other->cta].names->places[other->place],
                              &b = ctas[i.cta].names->places[i.place];
-        if (reported.insert({a.file, a.ptx_line, b.file, b.ptx_line}).second &&
-            report.diagnostics.size() < options.max_diagnostics)
+        const bool perhaps = sort.conditional || i.sort.conditional;
+        if (!reported.insert({a.file, a.ptx_line, b.file, b.ptx_line, perhaps}).second) continue;
+        if (perhaps)
+          report.inconclusive.push_back(doubt(ctas, buffer, *other, i));
+        else if (report.diagnostics.size() < options.max_diagnostics)
           report.diagnostics.push_back(explain(ctas, buffer, *other, i));
       }
       auto same = std::find_if(open.begin(), open.end(), [&](const auto& o) { return o.first == i.sort; });

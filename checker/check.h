@@ -69,8 +69,9 @@ struct GlobalAccessSummary {
     uint32_t place = 0;  ///< into `places`
     Kind kind = Kind::read;
     bool writes = false;
-    bool async = false;   ///< an atomic: a reduction of the async proxy
-    uint8_t element = 0;  ///< an atomic: bytes of an element; 0: not known
+    bool async = false;        ///< an atomic: a reduction of the async proxy
+    uint8_t element = 0;       ///< an atomic: bytes of an element; 0: not known
+    bool conditional = false;  ///< Event::conditional
     ByteRange bytes;
     uint32_t footprint = 0;  ///< in its trace; all ranges of one access of it follow each other
   };

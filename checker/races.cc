@@ -227,6 +227,18 @@ bool Races::check(uint32_t region, const Access& prior, const Access& current, c
     conflict(Conflict::Kind::unused_read, region, prior, current);
     return false;
   }
+  const bool perhaps = first.has(Event::conditional) || second.has(Event::conditional);
+  if (perhaps && first.kind == EventKind::access && second.kind == EventKind::access &&
+      run_.trace.footprints[second.footprint].space == Space::global &&
+      run_.cta(first.agent) != run_.cta(second.agent) && !happened_before(prior, order)) {
+    constexpr size_t most = 1024;  // of which each place is told once
+    if (run_.seen.uncovered.size() < most)
+      run_.seen.uncovered.push_back(
+          {"this access and one of another CTA are in no order, and whether both are made depends on a value "
+           "that this launch does not give; what that value says of the other CTA is not known",
+           second.place, false});
+    return false;
+  }
   if (happened_before(prior, order))
     kind = tensor                              ? Conflict::Kind::tensor_unfenced
            : current.proxy == Proxy::tensormap ? Conflict::Kind::map_unfenced

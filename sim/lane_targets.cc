@@ -214,7 +214,8 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
       // With names, what follows a position has one.
       const bool is_of_this_cluster =
           cta.machine.positions != nullptr && !cta.names_values() && cta.machine.positions->stores_position();
-      const bool is_sure = !is_of_this_cluster && Cta::open_body(warp, together) == nullptr;
+      const bool conditional = Cta::open_body(warp, together) != nullptr;
+      const bool is_sure = !is_of_this_cluster && !conditional;
       const uint64_t stored = is_sure && (flags & (Event::write | Event::atomic)) == Event::write
                                   ? fingerprint(cta, warp, d, targets, together)
                                   : 0;
@@ -227,7 +228,7 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
                                      : cta.recorder.footprint(Space::global, first.buffer, ranges);
       Event& e = cta.recorder.add(EventKind::access, s.agent, d.index);
       e.footprint = footprint;
-      e.flags = flags;
+      e.flags = conditional ? static_cast<uint8_t>(flags | Event::conditional) : flags;
       e.scope = d.scope;
       e.bytes = stored;
       if ((flags & Event::atomic) != 0) e.count = d.bytes;

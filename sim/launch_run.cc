@@ -37,7 +37,8 @@ void add_shared_names(const Program& program, const Launch& launch, Trace& trace
   auto add = [&](uint64_t begin, uint64_t bytes, uint32_t count, const std::string& name) {
     for (uint32_t i = 0; i < count && trace.shared_names.size() < longest; ++i) {
       const ByteRange range{begin + i * bytes, begin + (i + 1) * bytes, 0, 1};
-      trace.shared_names.push_back({range, count == 1 ? name : fmt::format("{}[{}]", name, i), Space::shared});
+      trace.shared_names.push_back(
+          {range, count == 1 ? name : fmt::format("{}[{}]", name, i), Space::shared});
     }
   };
   for (const SharedName& s : launch.shared_names)

@@ -127,7 +127,8 @@ uint32_t Memory::add_footprint(const Object& o, uint64_t begin, uint64_t end, st
   tables_->ranges.push_back({begin, end, 0, 1});
   tables_->footprints.push_back(
       {o.space, o.allocation, static_cast<uint32_t>(tables_->ranges.size() - 1), 1});
-  if (o.space != Space::global) tables_->shared_names.push_back({tables_->ranges.back(), std::move(name), o.space});
+  if (o.space != Space::global)
+    tables_->shared_names.push_back({tables_->ranges.back(), std::move(name), o.space});
   return static_cast<uint32_t>(tables_->footprints.size() - 1);
 }
 

@@ -17,7 +17,7 @@ enum class AmdGeneration : std::uint8_t { cdna1, cdna2, cdna3 };
 
 enum class AmdModel : std::uint8_t {
   fma_chain,     ///< RN, k ascending
-  exact_sums,     ///< groups of L products and c, one RN (A1)
+  exact_sums,    ///< groups of L products and c, one RN (A1)
   flushed_adds,  ///< FTZ products, FTZ pairwise sums of L of them, then c (A2)
   tr_fdpa,       ///< A3, A4
   gtr_fdpa,      ///< A6

@@ -29,7 +29,7 @@ GlobalAccessSummary cta(uint32_t x, std::vector<std::pair<Kind, ByteRange>> acce
     at.line = at.ptx_line = static_cast<uint32_t>(kind) + 1;
     names->places.push_back(at);
     s.ranges.push_back({buffer, static_cast<uint32_t>(names->places.size() - 1), kind, kind != Kind::read,
-                        false, 0, range, 0});
+                        false, 0, false, range, 0});
   }
   s.names = std::move(names);
   return s;
