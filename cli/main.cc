@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   add_corpus(app, terminal, exit);
   add_fmt(app, terminal, exit);
   add_golden(app, terminal, exit);
+  add_numerics(app, terminal, exit);
   catch_interrupts();
   if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) {
     terminal.complain(wrong);

@@ -287,6 +287,24 @@ std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>
   return finished(document);
 }
 
+std::string json_of_selftest(const std::string& folder, const std::vector<golden::CaptureFamily>& families,
+                             Exit exit) {
+  Json document = head("numerics selftest", exit);
+  document["captures"] = folder;
+  document["families"] = Json::array();
+  for (const golden::CaptureFamily& f : families) {
+    Json family = {
+        {"file", f.file},   {"gpu", f.gpu},         {"instruction", f.instruction}, {"types", f.types},
+        {"model", f.model}, {"vectors", f.vectors}, {"mismatches", f.mismatches}};
+    if (f.mismatches != 0)
+      family["first"] = {{"row", f.first_mismatch},
+                         {"recorded", fmt::format("0x{:08x}", f.expected)},
+                         {"computed", fmt::format("0x{:08x}", f.got)}};
+    document["families"].push_back(family);
+  }
+  return finished(document);
+}
+
 std::string json_of_error(const std::string& verb, const Error& error) {
   Json document = head(verb, Exit::unusable);
   document["error"] = {

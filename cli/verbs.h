@@ -18,5 +18,6 @@ void add_batch(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_corpus(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_fmt(CLI::App& app, const Terminal& terminal, Exit& exit);
 void add_golden(CLI::App& app, const Terminal& terminal, Exit& exit);
+void add_numerics(CLI::App& app, const Terminal& terminal, Exit& exit);
 
 }  // namespace turnstile::cli
