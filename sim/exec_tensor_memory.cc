@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05: allocation of tensor memory, its loads and stores, waits and fences (semantics.md 9.2, 9.4).
-// Protocol only: bits of tensor memory are not predicted.
+// In the domain of bits, words of tensor memory are kept (tensor_values.h); loads bring them when they land.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "sim/exec_tensor.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
 #include "sim/tensor_area.h"
+#include "sim/tensor_values.h"
 #include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
@@ -88,6 +90,71 @@ TensorState::WarpQueue& warp_queue(Cta& cta, const Warp& warp, bool stores) {
   return q;
 }
 
+/// The cells behind register i of a thread: one word, or the low halves of two neighbours.
+struct AccessPlaces {
+  std::string shape;
+  uint32_t lane, column;
+  bool packed;
+
+  TensorPlace of(uint32_t thread, uint32_t i, uint32_t half) const {
+    const TensorPlace at = *tensor_access_place(shape, thread, packed ? 2 * i + half : i);
+    return {lane + at.lane, column + at.column};
+  }
+};
+
+/// What a load or store of known shape does to bits when it lands; of others, and of packed ones but for
+/// 32x32b, what it writes becomes unknown. A store has its registers from now.
+std::function<void(Cta&)> access_effect(const Warp& warp, const Decoded& d, uint64_t address,
+                                        const std::vector<TensorArea>& areas) {
+  const bool stores = d.variant == 1;
+  const AccessPlaces places{d.text->modifiers[4], tensor_lane(address), tensor_column(address), d.is_signed};
+  if (d.opaque || (places.packed && places.shape != "32x32b")) {
+    if (!stores) return nullptr;
+    return [areas](Cta& c) {
+      for (const TensorArea& a : areas) c.tensor.contents.forget_columns(a.column, a.columns);
+    };
+  }
+  if (!stores)
+    return [places, w = warp.index, registers = d.dst](Cta& c) {
+      RegisterFile& regs = c.warps[w]->regs;
+      for (uint32_t i = 0; i < registers.size(); ++i)
+        for (uint32_t thread = 0; thread < warp_size; ++thread) {
+          uint32_t word = 0;
+          bool known = registers[i] != Decoded::none;
+          for (uint32_t half = 0; known && half < (places.packed ? 2u : 1u); ++half) {
+            const TensorPlace at = places.of(thread, i, half);
+            known = c.tensor.contents.known(at.lane, at.column);
+            if (!known) break;
+            const uint32_t cell = c.tensor.contents.get(at.lane, at.column);
+            word |= places.packed ? (cell & 0xffff) << (16 * half) : cell;
+          }
+          if (known) regs.set(registers[i], thread, word);
+        }
+    };
+  struct Cell {
+    uint64_t word;
+    bool known;
+  };
+  const size_t first = d.src.size() - tensor_access_registers(places.shape, d.shape[2]);
+  std::vector<Cell> cells;
+  for (size_t i = first; i < d.src.size(); ++i)
+    for (uint32_t thread = 0; thread < warp_size; ++thread)
+      cells.push_back({warp.regs.get(d.src[i], thread), warp.regs.known(d.src[i], thread)});
+  return [places, stored = std::move(cells)](Cta& c) {
+    for (size_t n = 0; n < stored.size(); ++n)
+      for (uint32_t half = 0; half < (places.packed ? 2u : 1u); ++half) {
+        const TensorPlace at =
+            places.of(static_cast<uint32_t>(n % warp_size), static_cast<uint32_t>(n / warp_size), half);
+        const auto word =
+            static_cast<uint32_t>(places.packed ? stored[n].word >> (16 * half) & 0xffff : stored[n].word);
+        if (stored[n].known)
+          c.tensor.contents.set(at.lane, at.column, word);
+        else
+          c.tensor.contents.forget(at.lane, at.column);
+      }
+  };
+}
+
 }  // namespace
 
 Cta* tensor_peer(Cta& cta) {
@@ -147,6 +214,7 @@ Step exec_tensor_alloc(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         "whether this allocation finds its columns side by side depends on where the hardware put the others",
         "free in the reverse order of allocation");
   memory.allocate(*first, count, d.shape[1]);
+  cta.tensor.contents.forget_columns(*first, count);
   const AgentId agent = cta.join_strands(warp, lanes, d.index);
   Event& e = cta.recorder.add(EventKind::tensor_alloc, agent, d.index);
   e.count = count;
@@ -225,9 +293,12 @@ Step exec_tensor_access(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) 
   for (const Strand& s : cta.strands_of(warp, lanes, d.index))
     cta.recorder.add(EventKind::async_issue, s.agent, d.index).object = number;
   const uint32_t footprint = tensor_footprint(cta, areas);
+  const std::function<void(Cta&)> effect =
+      cta.options.domain == Domain::bits ? access_effect(warp, d, address, areas) : nullptr;
   for (uint32_t r : d.dst)
     if (r != Decoded::none) warp.regs.forget(r, lanes);
-  cta.flights.push_back({number, [number, footprint, stores](Cta& c) {
+  cta.flights.push_back({number, [number, footprint, stores, effect](Cta& c) {
+                           if (effect) effect(c);
                            land_tensor(c, number, {{footprint, stores}});
                          }});
   return Step::next;

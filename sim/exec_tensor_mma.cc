@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05.mma, cp, shift and commit: asynchronous operations that one thread issues (semantics.md 9.3
-// to 9.6). What they touch is exact as far as the descriptors tell; results are not computed.
+// to 9.6). What they touch is exact as far as the descriptors tell; results are computed where they are
+// predicted (tensor_values.h).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "sim/barrier_operand.h"
 #include "sim/deferred_arrival.h"
@@ -13,6 +15,7 @@
 #include "sim/machine.h"
 #include "sim/matrix.h"
 #include "sim/tensor_area.h"
+#include "sim/tensor_values.h"
 #include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
@@ -43,14 +46,16 @@ uint32_t issue(Cta& cta, Warp& warp, const Decoded& d, AgentId agent, unsigned l
   return number;
 }
 
-/// An operation of one thread that lands as a whole.
+/// An operation of one thread that lands as a whole; `effect`: on the bits of tensor memory.
 Step send(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, AsyncOp::Kind kind,
-          std::vector<TensorTouch> touches) {
+          std::vector<TensorTouch> touches, std::function<void(Cta&)> effect = {}) {
   const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   const uint32_t number = issue(cta, warp, d, agent, lane, kind);
-  cta.flights.push_back(
-      {number, [number, list = std::move(touches)](Cta& c) { land_tensor(c, number, list); }});
+  cta.flights.push_back({number, [number, list = std::move(touches), act = std::move(effect)](Cta& c) {
+                           if (act) act(c);
+                           land_tensor(c, number, list);
+                         }});
   return Step::next;
 }
 
@@ -154,6 +159,30 @@ std::vector<TensorArea> metadata_areas(uint64_t address, const MatrixShape& s, u
   if (half) return matrix_areas(address, s, group, 2, true);
   return {
       {tensor_lane(address), 128, tensor_column(address) + (one ? s.sparsity_selector : 0), one ? 1u : 2u}};
+}
+
+/// The part of a modifier behind this prefix ("kind::"); empty: there is none.
+std::string_view modifier_after(const Decoded& d, std::string_view prefix) {
+  for (const std::string& m : d.text->modifiers)
+    if (m.rfind(prefix, 0) == 0) return std::string_view(m).substr(prefix.size());
+  return {};
+}
+
+/// Scales along K of a block-scaled form; of one that does not say so, what its kind has.
+uint32_t scale_blocks(const Decoded& d) {
+  const std::string_view vector = modifier_after(d, "scale_vec::");
+  if (!vector.empty()) return static_cast<uint32_t>(vector[0] - '0');
+  const std::string_view kind = modifier_after(d, "kind::");
+  if (std::find(d.text->modifiers.begin(), d.text->modifiers.end(), "block16") != d.text->modifiers.end())
+    return 4;
+  return kind == "mxf8f6f4" ? 1 : 2;
+}
+
+std::function<void(Cta&)> forget_columns(uint64_t address, uint32_t count, uint32_t group) {
+  return [first = tensor_column(address), count, group](Cta& c) {
+    c.tensor.contents.forget_columns(first, count);
+    if (Cta* peer = group == 2 ? tensor_peer(c) : nullptr) peer->tensor.contents.forget_columns(first, count);
+  };
 }
 
 /// Collects what an operation touches in the CTAs of its group; stops at the first thing that is wrong.
@@ -287,7 +316,35 @@ Step exec_tensor_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                             : matrix_areas(address(0, 0), shape, group, shape.n, sparse),
                  accumulates, true);
   if (touches.failed()) return *touches.failed();
-  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_mma, std::move(touches.list));
+  if (cta.options.domain != Domain::bits)
+    return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_mma, std::move(touches.list));
+
+  TensorProduct product;
+  if (!d.opaque && warp.regs.known(enable, lane))
+    product = read_instruction_descriptor(modifier_after(d, "kind::"),
+                                          static_cast<uint32_t>(warp.regs.get(d.src[descriptor_at], lane)),
+                                          scaled ? scale_blocks(d) : 0);
+  product.m = shape.m;
+  product.n = shape.n;
+  product.d = address(0, 0);
+  product.a_in_tensor = a_in_tensor;
+  product.accumulates = accumulates;
+  if (a_in_tensor)
+    product.a_address = address(1, 1);
+  else
+    product.a = shared_operand(warp.regs.get(d.src[1], lane)).view;
+  product.b = shared_operand(b).view;
+  if (scaled) {
+    const size_t first = a_in_tensor ? 2 : 1;
+    product.a_scales = address(descriptor_at + 1, first);
+    product.b_scales = address(descriptor_at + 2, first + 1);
+  }
+  // What is not predicted takes whole columns, of both CTAs, with it.
+  if (!product.arithmetic.predicted())
+    return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_mma, std::move(touches.list),
+                forget_columns(address(0, 0), shape.n, group));
+  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_mma, std::move(touches.list),
+              [product](Cta& c) { compute_tensor_product(c, product); });
 }
 
 // Sources: [address], shared-memory descriptor. shape[0]: rows, shape[2]: bytes of a row.
@@ -305,7 +362,19 @@ Step exec_tensor_copy_in(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes)
       {{tensor_lane(to), d.shape[0] == 4 ? 4 : TensorArea::all_lanes, tensor_column(to), d.shape[2] / 4}},
       false, true);
   if (touches.failed()) return *touches.failed();
-  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list));
+  if (cta.options.domain != Domain::bits)
+    return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list));
+  if (d.opaque)
+    return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list),
+                forget_columns(to, d.shape[2] / 4, d.shape[1]));
+  const OperandView from = shared_operand(warp.regs.get(d.src[1], lane)).view;
+  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list),
+              [from, to, rows = d.shape[0], bytes = d.shape[2], group = d.shape[1],
+               multicast = modifier_after(d, "warpx2::")](Cta& c) {
+                copy_into_tensor(c, from, to, rows, bytes, multicast);
+                if (Cta* peer = group == 2 ? tensor_peer(c) : nullptr)
+                  copy_into_tensor(*peer, from, to, rows, bytes, multicast);
+              });
 }
 
 // Sources: [address]. All rows move down by one, eight columns of them.
@@ -318,7 +387,8 @@ Step exec_tensor_shift(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   Touches touches(cta, warp, d, lanes);
   touches.tensor({{0, TensorArea::all_lanes, tensor_column(at), 8}}, true, true);
   if (touches.failed()) return *touches.failed();
-  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list));
+  return send(cta, warp, d, lanes, AsyncOp::Kind::tensor_copy, std::move(touches.list),
+              forget_columns(at, 8, d.shape[1]));
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "sim/forms_async.h"
 #include "sim/handlers.h"
 #include "sim/tensor_area.h"
+#include "sim/tensor_values.h"
 
 namespace turnstile::sim {
 
@@ -39,6 +40,7 @@ Reading read_access(const ptx::Instruction& i, Decoded& d) {
     if (i.operands.size() != 3 || i.operands[at].kind != ptx::OperandKind::immediate) return "its operands";
     d.shape[0] = static_cast<uint32_t>(std::min<uint64_t>(i.operands[at].immediate, 0xffff));
   }
+  d.opaque = !tensor_access_place(shape, 0, 0).has_value();
   const size_t given = d.variant == 1 ? d.src.size() - 1 - split : d.dst.size();
   return given == registers ? fine : Reading(fmt::format("{} registers", given));
 }
@@ -84,6 +86,10 @@ Reading read_tensor_mma(const ptx::Instruction& i, Decoded& d) {
     ++at;
   }
   d.shape[2] = static_cast<uint32_t>(source);
+  // No source says what the others give: numerics.md section 4. Nor is anything known of lanes that are left
+  // out, or of a scaled D.
+  d.opaque = sparse || stationary || has(i, "cta_group::2") || has(i, "ashift") || source != at ||
+             i.operands.size() != at + 1;
   return at < i.operands.size() && source < d.src.size() ? fine : Reading("its operands");
 }
 
@@ -105,6 +111,8 @@ Reading read_copy_in(const ptx::Instruction& i, Decoded& d) {
     if (has(i, s.name)) {
       d.shape[0] = s.rows;
       d.shape[2] = s.bytes;
+      // Which lanes get the four rows, and how narrow elements are spread, is not modelled.
+      d.opaque = s.rows == 4 || has(i, "b8x16") || has(i, "b6x16_p32") || has(i, "b4x16_p64");
       return fine;
     }
   return "this shape";

@@ -377,6 +377,13 @@ void compute_expressions(Cta& cta, uint32_t first_warp, const WarpGroupOp& op) {
 
 }  // namespace
 
+std::optional<std::vector<uint8_t>> operand_bytes_of_k(const Cta& cta, const OperandView& view, bool mn_major,
+                                                       uint32_t rows) {
+  Tile t = mn_major ? gather_mn_major(cta, view, rows) : gather(cta, view, rows);
+  if (!t.complete) return std::nullopt;
+  return std::move(t.bytes);
+}
+
 void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
   const Decoded& d = *op.text;
   const auto first_warp = static_cast<uint32_t>(&group - cta.groups.data()) * 4;

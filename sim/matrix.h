@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ std::vector<ByteRange> operand_ranges(const OperandView& view, uint32_t rows, ui
 
 /// The same of an operand whose rows lie along M or N: `extent` bytes of it, `depth` steps of K.
 std::vector<ByteRange> mn_major_ranges(const OperandView& view, uint32_t extent, uint32_t depth);
+
+/// Rows of an operand of one instruction, each the 32 bytes of K; nothing if a byte is not known. `mn_major`:
+/// of 16-bit elements.
+std::optional<std::vector<uint8_t>> operand_bytes_of_k(const Cta& cta, const OperandView& view, bool mn_major,
+                                                       uint32_t rows);
 
 /// Where accumulator register `i` of `lane` in warp `warp_in_group` lies in the 64 x N result (f32, PTX
 /// ISA 9.7.15.5.2 figure of D).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // tcgen05 at protocol level (semantics.md section 9): who may allocate, load and issue, and what each
-// operation touches. Bits of tensor memory are not predicted.
+// operation touches. machine_tensor_values.cc has what it computes.
 
 #include <algorithm>
 #include <map>

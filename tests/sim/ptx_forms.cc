@@ -29,10 +29,7 @@ namespace {
 
 /// What a program says of the values of a form: a second word for those that have no exact model.
 bool has_model(const sim::Decoded& d) {
-  const bool tensor =
-      d.text->root() == "tcgen05" && (d.run == sim::exec_tensor_access || d.run == sim::exec_tensor_mma ||
-                                      d.run == sim::exec_tensor_copy_in);
-  return !d.opaque && !tensor && (d.run != sim::exec_pure || d.pure.run != nullptr);
+  return !d.opaque && (d.run != sim::exec_pure || d.pure.run != nullptr);
 }
 
 }  // namespace
