@@ -123,10 +123,11 @@ std::uint32_t group_scaled_dot_add(const TensorCoreRow& row, const FormatShape& 
     if (t.magnitude != 0) sum += in_units(t.negative, t.magnitude, t.exponent, unit);
     all_negative = all_negative && t.negative;
   }
-  const bool negative = sum == 0 ? all_negative : sum < 0;
-  return static_cast<std::uint32_t>(
-      round_to_format({negative, static_cast<std::uint64_t>(sum < 0 ? -sum : sum), unit}, accumulator,
-                      Rounding::toward_zero, Overflow::infinity));
+  const std::uint64_t result =
+      round_to_format({sum < 0, static_cast<std::uint64_t>(sum < 0 ? -sum : sum), unit}, accumulator,
+                      Rounding::toward_zero, Overflow::infinity);
+  const bool zero = (result & 0x7fffffffu) == 0;  // T8
+  return static_cast<std::uint32_t>(zero ? (all_negative ? 0x80000000u : 0) : result);
 }
 
 }  // namespace turnstile

@@ -47,6 +47,14 @@ std::int64_t aligned_term(bool negative, std::uint64_t significand, int exponent
   return negative ? -value : value;
 }
 
+/// T8: a result that is zero is +0 unless every term carries a minus sign, also where a sum below zero is cut
+/// or rounded to it (D6, as an H200 has it).
+std::uint64_t signed_zero(const FormatShape& shape, std::uint64_t result, bool all_negative) {
+  const std::uint64_t sign = std::uint64_t{1} << (shape.width() - 1);
+  if ((result & (sign - 1)) != 0) return result;
+  return all_negative ? sign : 0;
+}
+
 /// T2 for one group: whether the result is decided without arithmetic.
 struct Specials {
   bool nan = false;
@@ -99,18 +107,18 @@ std::uint32_t fused_group(const TensorCoreRow& row, const Conversion& conversion
 
   const int unit = alignment - row.fraction_bits;
   std::int64_t sum = aligned_term(c.negative, c.significand, c.exponent, accumulator.fraction_bits, unit);
-  bool all_negative = c.negative;
+  // Places of the unit without a product hold +0; so does some place of every tf32 form (D6, H200).
+  bool all_negative = c.negative && a.size() == row.group && row.a != ElementType::tf32;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool negative = a[i].negative != b[i].negative;
     all_negative = all_negative && negative;
     sum += aligned_term(negative, a[i].significand * b[i].significand,
                         a[i].exponent + b[i].exponent + group.scale_exponent, group.fraction_bits, unit);
   }
-  // T8: zero is +0 unless every term carries a minus sign, truncated terms included (D6).
-  const bool negative = sum == 0 ? all_negative : sum < 0;
   const auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
-  return static_cast<std::uint32_t>(round_to_format({negative, magnitude, unit}, conversion.shape,
-                                                    conversion.rounding, Overflow::infinity));
+  const std::uint64_t result =
+      round_to_format({sum < 0, magnitude, unit}, conversion.shape, conversion.rounding, Overflow::infinity);
+  return static_cast<std::uint32_t>(signed_zero(conversion.shape, result, all_negative));
 }
 
 /// Groups of L in order, from i = 0 up.

@@ -127,10 +127,11 @@ struct HalfBlock {
     const Ints up = -down, up_1 = up >> 1;
     const Floats back_1 = power(up_1), back_2 = power(up - up_1);
     Ints result;
-    Ints unsure = too_large | ((sum == 0) & c.sign);  // T8: zero with a minus sign, perhaps
+    Ints unsure = too_large | ((sum == 0) & c.sign);  // T8: a zero that may have a minus sign
     if (g.rounding == 2) {
       const Ints half = to_f16(truncated(magnitude, true) * back_1 * back_2);
-      result = half | (sign & 0x8000);
+      result = half | (sign & 0x8000 & (half != 0));
+      unsure |= (half == 0) & c.sign;
     } else {
       const Floats value = truncated(magnitude, false) * back_1 * back_2;
       Ints bits = same_bits<Ints>(value);

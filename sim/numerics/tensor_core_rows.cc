@@ -12,15 +12,15 @@ using enum TensorCoreUnit;
 using enum TensorCoreRounding;
 using enum Confidence;
 
-// numerics.md section 4. e_zero rests on one source everywhere and is disputed for f16 accumulators and Volta
-// (D1-D3); `confidence` is about L, F and rho.
+// numerics.md section 4. e_zero is an H200's in the rows of Hopper (D1, D2), elsewhere it rests on one source
+// and is disputed for f16 accumulators and Volta (D1, D3); `confidence` is about L, F and rho.
 constexpr std::string_view mma_sim = "MMA-Sim";
 constexpr std::string_view leeds = "MMA-Sim; Leeds captures (V1)";
 constexpr std::string_view leeds_tf32 = "MMA-Sim; Leeds captures (V1) with 4 of the 8 elements of a group";
 constexpr std::string_view measured = "H200 wgmma, 2 million outputs per type and family (H1)";
 constexpr std::string_view deep_gemm = "MMA-Sim; DeepGEMM #176 saw 25 bits on B200";
 constexpr std::string_view fp4_width = "MMA-Sim; DeepGEMM #176 saw 34 to 37 bits, unsure (D11)";
-constexpr std::string_view mixed_fp8 = "as equal types of H1; MMA-Sim";
+constexpr std::string_view h200 = "H200, kernels/probes/numerics";
 
 constexpr std::array instruction_rows = {
     // id, unit, a, b, accumulator, L, F, rho, e_zero, confidence, source
@@ -40,22 +40,22 @@ constexpr std::array instruction_rows = {
     TensorCoreRow{"I8", ada_mma, e5m2, e5m2, f32, 16, 13, rz_e8m13, -132, captures, leeds},
     TensorCoreRow{"I9", ada_mma, e4m3, e4m3, f16, 16, 13, rne_f16, -21, captures, leeds},
     TensorCoreRow{"I9", ada_mma, e5m2, e5m2, f16, 16, 13, rne_f16, -21, captures, leeds},
-    TensorCoreRow{"I10", hopper_mma, f16, f16, f32, 16, 25, rz_f32, -133, captures, leeds},
-    TensorCoreRow{"I10", hopper_mma, bf16, bf16, f32, 16, 25, rz_f32, -133, captures, leeds},
-    TensorCoreRow{"I11", hopper_mma, f16, f16, f16, 16, 25, rne_f16, -22, captures, leeds},
-    TensorCoreRow{"I12", hopper_mma, tf32, tf32, f32, 8, 25, rz_f32, -133, captures, leeds_tf32},
+    TensorCoreRow{"I10", hopper_mma, f16, f16, f32, 16, 25, rz_f32, -133, verified_on_h200, h200},
+    TensorCoreRow{"I10", hopper_mma, bf16, bf16, f32, 16, 25, rz_f32, -133, verified_on_h200, h200},
+    TensorCoreRow{"I11", hopper_mma, f16, f16, f16, 16, 25, rne_f16, -22, verified_on_h200, h200},
+    TensorCoreRow{"I12", hopper_mma, tf32, tf32, f32, 8, 25, rz_f32, -133, verified_on_h200, h200},
     TensorCoreRow{"I13", hopper_wgmma, f16, f16, f32, 16, 25, rz_f32, -133, verified_on_h200, measured},
     TensorCoreRow{"I13", hopper_wgmma, bf16, bf16, f32, 16, 25, rz_f32, -133, verified_on_h200, measured},
-    TensorCoreRow{"I14", hopper_wgmma, f16, f16, f16, 16, 25, rne_f16, -133, one_source, mma_sim},
+    TensorCoreRow{"I14", hopper_wgmma, f16, f16, f16, 16, 25, rne_f16, -133, verified_on_h200, h200},
     TensorCoreRow{"I15", hopper_wgmma, tf32, tf32, f32, 8, 25, rz_f32, -133, verified_on_h200, measured},
     TensorCoreRow{"I16", hopper_wgmma, e4m3, e4m3, f32, 32, 13, rz_e8m13, -133, verified_on_h200, measured},
     TensorCoreRow{"I16", hopper_wgmma, e5m2, e5m2, f32, 32, 13, rz_e8m13, -133, verified_on_h200, measured},
-    TensorCoreRow{"I16", hopper_wgmma, e4m3, e5m2, f32, 32, 13, rz_e8m13, -133, one_source, mixed_fp8},
-    TensorCoreRow{"I16", hopper_wgmma, e5m2, e4m3, f32, 32, 13, rz_e8m13, -133, one_source, mixed_fp8},
-    TensorCoreRow{"I17", hopper_wgmma, e4m3, e4m3, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
-    TensorCoreRow{"I17", hopper_wgmma, e5m2, e5m2, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
-    TensorCoreRow{"I17", hopper_wgmma, e4m3, e5m2, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
-    TensorCoreRow{"I17", hopper_wgmma, e5m2, e4m3, f16, 32, 13, rne_f16, -133, one_source, mma_sim},
+    TensorCoreRow{"I16", hopper_wgmma, e4m3, e5m2, f32, 32, 13, rz_e8m13, -133, verified_on_h200, h200},
+    TensorCoreRow{"I16", hopper_wgmma, e5m2, e4m3, f32, 32, 13, rz_e8m13, -133, verified_on_h200, h200},
+    TensorCoreRow{"I17", hopper_wgmma, e4m3, e4m3, f16, 32, 13, rne_f16, -133, verified_on_h200, h200},
+    TensorCoreRow{"I17", hopper_wgmma, e5m2, e5m2, f16, 32, 13, rne_f16, -133, verified_on_h200, h200},
+    TensorCoreRow{"I17", hopper_wgmma, e4m3, e5m2, f16, 32, 13, rne_f16, -133, verified_on_h200, h200},
+    TensorCoreRow{"I17", hopper_wgmma, e5m2, e4m3, f16, 32, 13, rne_f16, -133, verified_on_h200, h200},
     TensorCoreRow{"I19", blackwell_mma, f16, f16, f32, 16, 25, rz_f32, -133, captures, leeds},
     TensorCoreRow{"I19", blackwell_mma, bf16, bf16, f32, 16, 25, rz_f32, -133, captures, leeds},
     TensorCoreRow{"I19", blackwell_mma, f16, f16, f16, 16, 25, rne_f16, -22, captures, leeds},

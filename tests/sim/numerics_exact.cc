@@ -134,6 +134,12 @@ std::optional<std::uint32_t> special(const std::vector<Number>& a, const std::ve
   return std::nullopt;
 }
 
+/// T8: a word that is zero has a minus sign if all terms have one.
+std::uint32_t zero_sign(std::uint32_t word, bool all_minus, std::uint32_t sign) {
+  if ((word & ~sign) != 0) return word;
+  return all_minus ? sign : 0;
+}
+
 /// T3 to T8 of one group; `scale`: the sum of two scale exponents (X1).
 std::uint32_t group_sum(const TensorCoreRow& row, const std::vector<Number>& a, const std::vector<Number>& b,
                         std::uint32_t c_word, int scale) {
@@ -146,16 +152,17 @@ std::uint32_t group_sum(const TensorCoreRow& row, const std::vector<Number>& a, 
     if (a[i].value != 0 && b[i].value != 0) e = std::max(e, a[i].exponent + b[i].exponent + scale);
   const Rational unit = two_to(e - row.fraction_bits);
   Integer sum = truncated(c.value / unit);
-  bool all_minus = c.minus;
+  // D6: of tf32, and in a group that is not full, a place of the unit without a product holds +0.
+  bool all_minus = c.minus && a.size() == row.group && row.a != ElementType::tf32;
   for (std::size_t i = 0; i < a.size(); ++i) {
     sum += truncated(a[i].value * b[i].value * two_to(scale) / unit);
     all_minus = all_minus && a[i].minus != b[i].minus;
   }
-  const bool minus = sum == 0 ? all_minus : sum < 0;
   const Rational exact = Rational(sum) * unit;
-  if (half) return to_word(exact, minus, 5, 10, true);
-  return row.rho == TensorCoreRounding::rz_e8m13 ? to_word(exact, minus, 8, 13, false, 10)
-                                                 : to_word(exact, minus, 8, 23, false);
+  if (half) return zero_sign(to_word(exact, sum < 0, 5, 10, true), all_minus, 0x8000);
+  return zero_sign(row.rho == TensorCoreRounding::rz_e8m13 ? to_word(exact, sum < 0, 8, 13, false, 10)
+                                                           : to_word(exact, sum < 0, 8, 23, false),
+                   all_minus, 0x80000000);
 }
 
 std::uint32_t rational_dot(const TensorCoreRow& row, const Format& a_format, const Format& b_format,
@@ -314,7 +321,7 @@ TEST_CASE("groups of FP4 with scales of both kinds (I23)") {
       const Rational unit = two_to(e - 35);
       Integer sum = truncated(accumulator.value / unit);
       for (const Rational& term : terms) sum += truncated(term / unit);
-      want = to_word(Rational(sum) * unit, sum == 0 ? all_minus : sum < 0, 8, 23, false);
+      want = zero_sign(to_word(Rational(sum) * unit, sum < 0, 8, 23, false), all_minus, 0x80000000);
     }
     CAPTURE(i);
     REQUIRE(group_scaled_dot_add(*row, powers ? ue8m0_shape : ue4m3_shape, a, b, s, t, c) == want);

@@ -179,14 +179,29 @@ TEST_CASE("P10: products beyond the range of f32 are not infinite before the sum
   CHECK(dot(wgmma(type), {{half, power(type, 63)}, {half, power(type, 63)}}, 0) == 0x7f800000u);
 }
 
-TEST_CASE("P11: zero is negative only if every term is") {
+TEST_CASE("P11: zero is negative only if every term is, as an H200 has it (D6)") {
   for (const ElementType type : wide_types) {
+    // Of tf32 some place of the unit always holds +0.
+    const std::uint32_t negative = type == ElementType::tf32 ? 0 : f32_sign;
     const Products all_negative(wgmma(type).group, {minus(type, 0), 0});
-    CHECK(dot(wgmma(type), all_negative, f32_sign) == 0x80000000u);
+    CHECK(dot(wgmma(type), all_negative, f32_sign) == negative);
     CHECK(dot(wgmma(type), all_negative, 0) == 0);
     const std::uint32_t one = power(type, 0);
     CHECK(dot(wgmma(type), {{one, one}, {minus(type, one), one}}, f32_sign) == 0);
+    // Places without a product hold +0 too.
+    const Words few(wgmma(type).group / 2, minus(type, 0)), zeros(wgmma(type).group / 2, 0);
+    CHECK(fused_dot_add(wgmma(type), few, zeros, f32_sign) == 0);
   }
+  // A sum below zero that is cut to zero: -2^-200 in every product, then in one beside +0.
+  const ElementType type = ElementType::bf16;
+  const std::pair<std::uint32_t, std::uint32_t> tiny = {minus(type, power(type, -100)), power(type, -100)};
+  CHECK(dot(wgmma(type), Products(16, tiny), f32_sign) == f32_sign);
+  CHECK(dot(wgmma(type), {tiny}, f32_sign) == 0);
+  // And one that is rounded to zero: -2^-26 as f16.
+  const ElementType half = ElementType::f16;
+  const TensorCoreRow& to_half = wgmma(half, half);
+  CHECK(dot(to_half, {{minus(half, power(half, -13)), power(half, -13)}}, 0x8000) == 0);
+  CHECK(dot(to_half, Products(16, {minus(half, 1), power(half, -14)}), 0x8000) == 0x8000);
 }
 
 TEST_CASE("P12: every NaN is the canonical one") {
