@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "bench/numerics.h"
 #include "bench/peer.h"
 #include "checker/check.h"
 #include "checker/explore.h"
@@ -223,6 +224,7 @@ int main() {
   fmt::print("\nAs they are used (E3: steps that go alone, symmetry; SPIN: its partial-order reduction):\n");
   good &= measure_searches(true);
   good &= measure_kernels();
+  good &= bench::measure_numerics();
   if (!good) fmt::print("\na row above is not as it should be\n");
   return good ? 0 : 1;
 }

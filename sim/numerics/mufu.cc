@@ -2,6 +2,8 @@
 #include "sim/numerics/mufu.h"
 
 #include <bit>
+#include <cstddef>
+#include <vector>
 
 #include "sim/numerics/mufu_tables.h"
 #include "sim/numerics/scalar.h"
@@ -32,11 +34,22 @@ std::uint32_t signed_word(bool negative, std::uint32_t magnitude) {
 }
 
 /// U3: rows of the partial products of y*y, each cut below weight 2^18.
-std::int64_t squared(std::uint32_t y) {
+constexpr std::uint32_t squared_by_rows(std::uint32_t y) {
   std::uint32_t sum = 0;
   for (unsigned i = 0; i <= 16; ++i) sum += (y >> (18 - i)) & (0u - ((y >> i) & 1u));
   return sum >> 1;
 }
+
+/// All squares: 17 steps each are most of what a function costs.
+const std::uint16_t* squares() {
+  static const std::vector<std::uint16_t> table = [] {
+    std::vector<std::uint16_t> all(std::size_t{1} << 17);
+    for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(squared_by_rows(i));
+    return all;
+  }();
+  return table.data();
+}
+std::int64_t squared(std::uint32_t y) { return squares()[y]; }
 
 std::int64_t quadratic(const MufuCoefficients& c, std::uint32_t r, std::uint32_t q, int a, int b) {
   return std::int64_t{c.c0} * (std::int64_t{1} << a) + std::int64_t{c.c1} * r +
@@ -93,29 +106,54 @@ std::uint32_t mufu_rsqrt(std::uint32_t x) {  // U7
   return packed(false, 126 - half, (s + 0x7fff) >> 16);
 }
 
-std::uint32_t mufu_ex2(std::uint32_t x) {  // U8
+namespace {
+
+inline std::uint32_t ex2_word(std::uint32_t x, const std::uint16_t* square_of) {  // U8
   const Input in = split(x);
   if (in.nan()) return kNan;
   const int exponent = in.exponent - 127;
   if (exponent >= 7) return in.negative ? 0 : kInfinity;
-  std::uint32_t w = 0;  // |x| in units of 2^-23, truncated
-  if (!in.zero() && exponent > -24) {
-    const std::uint32_t significand = 0x800000u + in.fraction;
-    w = exponent >= 0 ? significand << exponent : significand >> -exponent;
-  }
-  int n = static_cast<int>(w >> 23);
-  std::uint32_t f = w & 0x7fffffu;
-  if (in.negative) {
-    if (f == 0) {
-      n = -n;
-    } else {
-      n = -n - 1;
-      f = 0x7fffffu - f;
-    }
-  }
+  // |x| in units of 2^-23, truncated; then x, as the one's complement where it has a fraction. No branches:
+  // signs and exponents of a softmax cannot be foretold.
+  std::uint32_t w = 0;
+  if (!in.zero() && exponent > -24)
+    w = static_cast<std::uint32_t>((std::uint64_t{0x800000u + in.fraction} << (exponent + 24)) >> 24);
+  const std::uint32_t negative = in.negative ? 1 : 0, whole = (w & 0x7fffffu) == 0 ? 1 : 0;
+  w = (w ^ (0u - negative)) + (negative & whole);
+  const int n = static_cast<std::int32_t>(w) >> 23;
+  const std::uint32_t f = w & 0x7fffffu;
   const std::uint32_t r = f & 0x1ffffu;
-  const std::int64_t s = quadratic(kMufuEx2[f >> 17], r, r, 13, 0);
+  const MufuCoefficients& c = kMufuEx2[f >> 17];
+  const std::int64_t s =
+      std::int64_t{c.c0} * (1 << 13) + std::int64_t{c.c1} * r + std::int64_t{c.c2} * square_of[r];
   return packed(false, 127 + n, (s + 0x77e2) >> 15);
+}
+
+}  // namespace
+
+std::uint32_t mufu_ex2(std::uint32_t x) { return ex2_word(x, squares()); }
+
+void mufu_ex2_many(std::span<const std::uint32_t> x, std::uint32_t* results) {
+  const std::uint16_t* square_of = squares();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    // 2^-23 <= |x| < 128, and no result near the ends of the exponents: as ex2_word, without its questions.
+    const std::uint32_t shift = (x[i] >> 23 & 0xff) - 104;
+    const std::uint32_t significand = 0x800000u | (x[i] & 0x7fffffu);
+    std::uint32_t w = static_cast<std::uint32_t>((std::uint64_t{significand} << (shift & 31)) >> 23);
+    const std::uint32_t negative = x[i] >> 31, whole = (w & 0x7fffffu) == 0 ? 1 : 0;
+    w = (w ^ (0u - negative)) + (negative & whole);
+    const std::uint32_t f = w & 0x7fffffu, r = f & 0x1ffffu;
+    const std::uint32_t biased = 127 + static_cast<std::uint32_t>(static_cast<std::int32_t>(w) >> 23);
+    if (shift >= 30 || biased - 1 >= 253) [[unlikely]] {
+      results[i] = ex2_word(x[i], square_of);
+      continue;
+    }
+    const MufuCoefficients& c = kMufuEx2[f >> 17];
+    const std::int64_t s =
+        std::int64_t{c.c0} * (1 << 13) + std::int64_t{c.c1} * r + std::int64_t{c.c2} * square_of[r];
+    // The leading one of the significand adds 1 to the exponent below it.
+    results[i] = ((biased - 1) << 23) + static_cast<std::uint32_t>((s + 0x77e2) >> 15);
+  }
 }
 
 std::uint32_t mufu_lg2(std::uint32_t x) {  // U9

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace turnstile {
 
@@ -12,6 +13,9 @@ std::uint32_t mufu_rcp(std::uint32_t x);
 std::uint32_t mufu_rsqrt(std::uint32_t x);
 std::uint32_t mufu_ex2(std::uint32_t x);
 std::uint32_t mufu_lg2(std::uint32_t x);
+
+/// mufu_ex2 of many.
+void mufu_ex2_many(std::span<const std::uint32_t> x, std::uint32_t* results);
 
 /// The same without .ftz, and the approximate divisions: short sequences around MUFU, as ptxas 13.0 emits
 /// them for sm_90a (read from the SASS of one-instruction kernels).

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "sim/numerics/mufu.h"
 #include "tests/sim/alu_support.h"
@@ -60,6 +61,18 @@ TEST_CASE("rcp, rsqrt, ex2, lg2 .approx.ftz give the check values of the H200") 
     CHECK(run("ex2.approx.ftz.f32", {row[0]}) == row[3]);
     CHECK(run("lg2.approx.ftz.f32", {row[0]}) == row[4]);
   }
+}
+
+TEST_CASE("ex2 of many words is ex2 of each") {
+  std::vector<uint32_t> words;
+  for (uint64_t w = 0; w < uint64_t{1} << 32; w += 16381) words.push_back(static_cast<uint32_t>(w));
+  for (uint32_t e = 0; e < 512; ++e)
+    for (uint32_t d = 0; d < 9; ++d) words.push_back((e << 23) + d - 4);
+  std::vector<uint32_t> results(words.size());
+  mufu_ex2_many(words, results.data());
+  size_t wrong = 0;
+  for (size_t i = 0; i < words.size(); ++i) wrong += results[i] != mufu_ex2(words[i]) ? 1 : 0;
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("special inputs of the approximations, as the PTX ISA tabulates them") {
