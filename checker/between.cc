@@ -149,7 +149,7 @@ GlobalAccessSummary summarize_global(const Trace& trace) {
                     : writes ? AccessKind::write
                              : AccessKind::read,
                     writes, atomic && async, static_cast<uint8_t>(atomic ? e.count : 0),
-                    !async && e.has(Event::conditional)};
+                    e.has(Event::conditional)};
     const uint32_t place = async ? trace.ops[e.object].place : e.place;
     if (!known.insert({place, e.footprint, sort}).second) continue;
     const auto [at, fresh] = places.try_emplace(place, static_cast<uint32_t>(shared->places.size()));
@@ -224,7 +224,8 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
              std::tuple(b.begin, b.end, b.cta, b.place, b.sort);
     });
     std::vector<std::pair<Sort, Farthest>> open;  // a handful
-    std::set<std::tuple<std::string, uint32_t, std::string, uint32_t, bool>> reported;
+    std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> reported;
+    bool doubtful = false;  // one such pair of a buffer says it all
     for (const Interval& i : intervals) {
       for (const auto& [sort, farthest] : open) {
         const Interval* other = conflict(sort, i.sort) ? farthest.other(i) : nullptr;
@@ -232,11 +233,12 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
         const SourcePosition &a = ctas[other->cta].names->places[other->place],
                              &b = ctas[i.cta].names->places[i.place];
         const bool perhaps = sort.conditional || i.sort.conditional;
-        if (!reported.insert({a.file, a.ptx_line, b.file, b.ptx_line, perhaps}).second) continue;
-        if (perhaps)
-          report.inconclusive.push_back(doubt(ctas, buffer, *other, i));
-        else if (report.diagnostics.size() < options.max_diagnostics)
+        if (perhaps) {
+          if (!std::exchange(doubtful, true)) report.inconclusive.push_back(doubt(ctas, buffer, *other, i));
+        } else if (reported.insert({a.file, a.ptx_line, b.file, b.ptx_line}).second &&
+                   report.diagnostics.size() < options.max_diagnostics) {
           report.diagnostics.push_back(explain(ctas, buffer, *other, i));
+        }
       }
       auto same = std::find_if(open.begin(), open.end(), [&](const auto& o) { return o.first == i.sort; });
       if (same == open.end()) same = open.insert(open.end(), {i.sort, {}});

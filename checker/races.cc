@@ -228,8 +228,7 @@ bool Races::check(uint32_t region, const Access& prior, const Access& current, c
     return false;
   }
   const bool perhaps = first.has(Event::conditional) || second.has(Event::conditional);
-  if (perhaps && first.kind == EventKind::access && second.kind == EventKind::access &&
-      run_.trace.footprints[second.footprint].space == Space::global &&
+  if (perhaps && run_.trace.footprints[second.footprint].space == Space::global &&
       run_.cta(first.agent) != run_.cta(second.agent) && !happened_before(prior, order)) {
     constexpr size_t most = 1024;  // of which each place is told once
     if (run_.seen.uncovered.size() < most)

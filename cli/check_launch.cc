@@ -10,6 +10,7 @@
 
 #include "checker/check.h"
 #include "checker/decide.h"
+#include "cli/atomic_orders.h"
 #include "cli/barrier_names.h"
 #include "cli/followed_classes.h"
 #include "cli/handed_over.h"
@@ -306,6 +307,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   uint64_t done = 0;
   std::optional<Clock::time_point> first_error;
   bool cut = false;  // an error stands, and the other CTAs took too long
+  bool asks_atomics = false;
   Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);
   if (!followed) return tl::unexpected(followed.error());
   Result<HandedOver> handed_over = HandedOver::create(**program, launch);
@@ -343,6 +345,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       Result<sim::RunResult> run = sim::RunResult{};
       if (!run_options.ctas.empty()) run = sim::run_launch(**program, launch, run_options);
       if (!run) return tl::unexpected(run.error());
+      asks_atomics = asks_atomics || run->asks_atomics;
       outcome.execute_seconds += since(start);
       start = Clock::now();
       for (size_t i = 0; i < run->traces.size(); ++i) {
@@ -395,6 +398,17 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       !judged)
     return tl::unexpected(judged.error());
   outcome.execute_seconds += since(start);
+
+  if (asks_atomics && traces == clusters_of(**program, launch) && !interrupted()) {
+    start = Clock::now();
+    const Result<AtomicOrders> orders = run_atomic_orders(**program, launch, traces, options, interrupted);
+    if (!orders) return tl::unexpected(orders.error());
+    if (orders->runs != 0) {
+      merge_into(outcome.report, orders->report);
+      add_reason(outcome.report, orders->sentence);
+    }
+    outcome.check_seconds += since(start);
+  }
 
   if (interrupted())
     add_reason(outcome.report,

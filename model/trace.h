@@ -206,7 +206,8 @@ struct Event {
     tensormap = 8,         // async_access: a read of the descriptor through the tensormap proxy
     polled_once = 16,      // access, signal_wait: a test whose failure leads to other work (LF1)
     unused = 32,           // access: a load whose value reaches nothing (sim/unused_loads.h)
-    conditional = 64,      // access: perhaps not made, since nobody knows the value that decides it
+    conditional = 64,      // access, async_access: perhaps not made, or only when other CTAs are done, since
+                           // nobody knows the value that decides it
   };
   EventKind kind = EventKind::exit;
   uint8_t flags = 0;

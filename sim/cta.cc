@@ -181,11 +181,10 @@ bool Cta::run_warp(Warp& warp) {
         continue;
       }
       if (unknown_lanes != 0) {
-        unknown(d,
-                fmt::format("the guard of '{}' depends on a value that this launch does not give{}",
-                            d.text->mnemonic, origin_of_unknown(*this, warp, d.guard, unknown_lanes)),
-                "give the buffer it was loaded from `control_data = true` and its values, or run with "
-                "--domain bits");
+        std::string text =
+            fmt::format("the guard of '{}' depends on a value that this launch does not give{}",
+                        d.text->mnemonic, origin_of_unknown(*this, warp, d.guard, unknown_lanes));
+        unknown(d, std::move(text), help_for_unknown(*this));
         halt();
         return true;
       }

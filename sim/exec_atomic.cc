@@ -92,6 +92,32 @@ void note_flag(Cta& cta, const Decoded& d, AgentId agent, uint32_t word, uint64_
   if ((d.order & order_release) != 0) e.flags = Event::release;
 }
 
+/// Whether what this add returns is an answer of RunOptions::atomics_in_order.
+bool gives_answer(const Cta& cta, const Decoded& d, const Target& t, bool known) {
+  return cta.options.atomics_in_order && cta.options.domain == Domain::control && known && d.vector == 1 &&
+         d.variant == atomic_reduce && d.reduction.kind == Reduction::Kind::add &&
+         !is_float(d.reduction.type) && element_bytes(d.reduction.type) == d.bytes &&
+         t.where == Target::Where::global && !d.dst.empty() && d.dst[0] != Decoded::none;
+}
+
+/// What the word holds when this add comes to it, and the answer is noted.
+uint64_t answer(Cta& cta, const Decoded& d, uint64_t in_this_run) {
+  Machine& machine = cta.machine;
+  const auto others = cta.options.others_add.find(machine.atomic_answers.size());
+  if (others != cta.options.others_add.end()) in_this_run += others->second;
+  in_this_run &= width_mask(8u * d.bytes);
+  machine.atomic_answers.push_back(in_this_run);
+  if (!machine.first_answer) {
+    machine.first_answer = machine.recorder.trace().events.size();
+    cta.recorder.unknown(
+        d.index,
+        "what this atomic returns depends on the order in which CTAs come to it (LF3); this run "
+        "is one of several",
+        {});
+  }
+  return in_this_run;
+}
+
 /// Bits that the order of the threads decides are not a prediction (GM7).
 void note_order(Cta& cta, const Decoded& d) {
   const bool sums = d.variant == atomic_reduce && d.reduction.depends_on_order();
@@ -147,10 +173,11 @@ Step exec_atomic(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       uint64_t result = 0;
       for (unsigned v = 0; v < d.vector; ++v) {
         const size_t at = size_t{v} * d.bytes;
-        const uint64_t old = word_in(run, at, d.bytes);
         const bool was_known = all_known(run, at, d.bytes);
+        const bool answers = gives_answer(cta, d, t, was_known && operands.known);
+        const uint64_t old = answers ? answer(cta, d, word_in(run, at, d.bytes)) : word_in(run, at, d.bytes);
         if (v < d.dst.size() && d.dst[v] != Decoded::none) {
-          if (was_known && cta.with_data())
+          if (was_known && (cta.with_data() || answers))
             warp.regs.set(d.dst[v], lane, old);
           else
             warp.regs.forget(d.dst[v], LaneMask{1} << lane);

@@ -23,11 +23,11 @@ Step exec_exit(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 Step exec_branch_indexed(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if ((warp.regs.known(d.src[0]) & lanes) != lanes)
-    return cta.unknown(d,
-                       "the index of a branch depends on a value that this launch does not give" +
-                           origin_of_unknown(cta, warp, d.src[0], lanes),
-                       "give the buffer it was loaded from `control_data = true` and its values");
+  if ((warp.regs.known(d.src[0]) & lanes) != lanes) {
+    std::string text = "the index of a branch depends on a value that this launch does not give" +
+                       origin_of_unknown(cta, warp, d.src[0], lanes);
+    return cta.unknown(d, std::move(text), help_for_unknown(cta));
+  }
   const std::vector<uint32_t>& targets = d.text->branch_targets;
   std::vector<Fragment> parts;
   const uint32_t family = cta.fragment_at(warp, lanes).family;

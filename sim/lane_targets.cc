@@ -121,11 +121,11 @@ std::string thread_name(const Warp& warp, unsigned lane) {
 Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes, std::string_view verb,
                    LaneTargets& out) {
   const uint32_t base = d.src[0];
-  if ((warp.regs.known(base) & lanes) != lanes)
-    return cta.unknown(d,
-                       fmt::format("the address of '{}' depends on a value that this launch does not give{}",
-                                   d.text->mnemonic, origin_of_unknown(cta, warp, base, lanes)),
-                       "give the buffer it was loaded from `control_data = true` and its values");
+  if ((warp.regs.known(base) & lanes) != lanes) {
+    std::string text = fmt::format("the address of '{}' depends on a value that this launch does not give{}",
+                                   d.text->mnemonic, origin_of_unknown(cta, warp, base, lanes));
+    return cta.unknown(d, std::move(text), help_for_unknown(cta));
+  }
   const uint64_t total = uint64_t{d.bytes} * d.vector;
   std::array<uint64_t, warp_size> address;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {

@@ -153,6 +153,8 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   const std::vector<std::vector<uint32_t>> machines = machines_of(program, launch, *ctas);
   result.traces.resize(machines.size());
   result.tapes.resize(machines.size());
+  result.atomic_answers.resize(machines.size());
+  std::vector<uint8_t> asks(machines.size());
   std::vector<uint64_t> steps(machines.size());
   std::vector<std::vector<std::string>> not_predicted(machines.size());
   auto run_one = [&](size_t i) {
@@ -160,6 +162,8 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
     for (auto& cta : machine.ctas) cta->sum_log = log;
     result.traces[i] = machine.run();
     result.tapes[i] = machine.tape();
+    result.atomic_answers[i] = machine.atomic_answers;
+    asks[i] = machine.asks_atomics ? 1 : 0;
     if (machine.wants_names && options.domain == Domain::control) {
       if (std::optional<NamedRun> named = run_named(program, launch, options, machines[i])) {
         result.traces[i] = std::move(named->trace);
@@ -189,6 +193,7 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   }
   for (size_t i = 0; i < machines.size(); ++i) {
     result.instructions += steps[i];
+    result.asks_atomics = result.asks_atomics || asks[i] != 0;
     for (std::string& text : not_predicted[i])
       if (std::find(result.not_predicted.begin(), result.not_predicted.end(), text) ==
           result.not_predicted.end())

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ struct RunOptions {
   bool every_cancel_count = false;  ///< the caller runs all numbers of `clusters_to_cancel` that matter;
                                     ///< otherwise an answer that is looked at makes its trace inconclusive
   bool follow_position = false;     ///< control or names: RunResult::tapes
+  /// Control: an integer add to a word of global memory that is known returns its value, as if no other CTA
+  /// had come to it but for those in `others_add`. What CTAs outside a trace do is a choice (LF3): the trace
+  /// is inconclusive, and its accesses after the first such answer are Event::conditional.
+  bool atomics_in_order = false;
+  std::map<size_t, uint64_t> others_add;  ///< number of such an add in its machine, from 0: added before it
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise
@@ -50,6 +56,9 @@ struct RunResult {
   std::vector<std::shared_ptr<const PositionTape>>
       tapes;  ///< of each trace, if followed: what it owes to its position (sim/position_tape.h); null:
               ///< unknown
+  std::vector<std::vector<uint64_t>>
+      atomic_answers;         ///< of each trace, RunOptions::atomics_in_order: what the adds returned
+  bool asks_atomics = false;  ///< what an atomic returned would have decided how some trace goes on
   std::vector<std::vector<std::byte>> buffers;  ///< after the launch, by buffer number; bits domain only
   uint64_t instructions = 0;                    ///< warp instructions executed
   std::vector<std::string> not_predicted;  ///< why bits of the outputs are not those of a GPU (bits domain)

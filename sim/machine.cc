@@ -72,9 +72,19 @@ Trace Machine::run() {
   for (auto& cta : ctas) cta->check_optional_meetings();
   if (positions != nullptr) tape_ = positions->finish(*this);
   recorder.trace().cut_short = stopped_;
+  mark_after_answer();
   flags.finish(recorder);
   unmark_narrow_atomics(recorder.trace());
   return std::move(recorder.trace());
+}
+
+// Other CTAs may be done by then: perhaps that is what the answer said.
+void Machine::mark_after_answer() {
+  if (!first_answer) return;
+  std::vector<Event>& events = recorder.trace().events;
+  for (size_t i = *first_answer; i < events.size(); ++i)
+    if (events[i].kind == EventKind::access || events[i].kind == EventKind::async_access)
+      events[i].flags |= Event::conditional;
 }
 
 // A wait for a flag that a CTA outside may set is no hang: nobody knows what comes after it.

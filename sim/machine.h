@@ -40,7 +40,10 @@ class Machine {
   Recorder recorder;
   FlagWords flags;
   NameSource names;
-  bool wants_names = false;  ///< with Domain::names it could have gone on
+  bool wants_names = false;              ///< with Domain::names it could have gone on
+  bool asks_atomics = false;             ///< RunResult::asks_atomics
+  std::vector<uint64_t> atomic_answers;  ///< RunResult::atomic_answers
+  std::optional<size_t> first_answer;    ///< event at which the first of them came
   std::vector<std::unique_ptr<Cta>> ctas;
   uint32_t cancelled = 0;  ///< clusters that try_cancel took so far
   std::map<std::pair<uint32_t, uint64_t>, DescriptorBytes>
@@ -60,6 +63,7 @@ class Machine {
  private:
   bool land_one();
   void note_blocked();
+  void mark_after_answer();
 
   uint32_t cluster_size_ = 1;
   bool stopped_ = false;

@@ -7,6 +7,7 @@
 
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/origin.h"
 
 namespace turnstile::sim {
 
@@ -58,7 +59,10 @@ std::optional<OptionalBody> optional_body(const Program& program, uint32_t branc
 bool Cta::enter_optional_body(Warp& warp, Fragment& fragment, LaneMask lanes) {
   if (with_data() || lanes != fragment.lanes || !warp.bodies.empty()) return false;
   const auto [known, fresh] = bodies_.try_emplace(fragment.pc);
-  if (fresh) known->second = optional_body(program, fragment.pc);
+  if (fresh) {
+    known->second = optional_body(program, fragment.pc);
+    if (known->second) origin_of_unknown(*this, warp, program.code[fragment.pc].guard, lanes);
+  }
   if (!known->second) return false;
   const OptionalBody& body = *known->second;
   OpenBody open{&body, fragment.pc, lanes, {}, false};

@@ -42,6 +42,7 @@ class Search {
     }
     return found_.empty() ? second_best_ : found_;
   }
+  bool from_atomic() const { return from_atomic_; }
 
  private:
   struct Value {
@@ -71,6 +72,7 @@ class Search {
     if (!read) return;
     const Footprint& f = trace_.footprints[trace_.events[*read].footprint];
     if (f.space == Space::global) {
+      from_atomic_ = d.run == exec_atomic;
       found_ = text(d.index, trace_.allocation_names[f.allocation]);
       return;
     }
@@ -163,14 +165,24 @@ class Search {
   std::deque<Value> open_;
   std::set<std::tuple<uint16_t, uint16_t, uint32_t>> seen_;
   size_t loads_ = 0;
-  bool ends_ = false;
+  bool ends_ = false, from_atomic_ = false;
   std::string found_, second_best_;
 };
 
 }  // namespace
 
 std::string origin_of_unknown(const Cta& cta, const Warp& warp, uint32_t reg, LaneMask lanes) {
-  return Search(cta).run(cta, warp, reg, lanes);
+  Search search(cta);
+  std::string text = search.run(cta, warp, reg, lanes);
+  if (search.from_atomic()) cta.machine.asks_atomics = true;
+  return text;
+}
+
+std::string help_for_unknown(const Cta& cta) {
+  if (cta.machine.asks_atomics)
+    return "orders in which CTAs may come to an integer counter are run if its buffer has `control_data = "
+           "true`";
+  return "give the buffer it was loaded from `control_data = true` and its values, or run with --domain bits";
 }
 
 }  // namespace turnstile::sim
