@@ -36,7 +36,7 @@ std::set<Order> other_orders(const std::vector<uint64_t>& first, uint64_t cluste
   }
   for (size_t call = 0; call < std::min(first.size(), most_calls); ++call)
     if (first.back() > first[call]) out.insert(others_before(call, first.back() - first[call]));
-  for (const uint64_t between : {1, 2}) {
+  for (const uint64_t between : {uint64_t{1}, uint64_t{2}}) {
     Order every;
     for (size_t call = 0; call < first.size(); ++call) every[call] = between;
     out.insert(every);
