@@ -149,4 +149,14 @@ uint64_t lg2_approximate(const PureConfig& config, const uint64_t* in) {
   return config.ftz ? mufu_lg2(word32(in[0])) : lg2_approx(word32(in[0]));
 }
 
+uint64_t sqrt_approximate(const PureConfig& config, const uint64_t* in) {
+  return config.ftz ? mufu_sqrt(word32(in[0])) : sqrt_approx(word32(in[0]));
+}
+
+uint64_t sin_approximate(const PureConfig&, const uint64_t* in) { return sin_approx(word32(in[0])); }
+
+uint64_t cos_approximate(const PureConfig&, const uint64_t* in) { return cos_approx(word32(in[0])); }
+
+uint64_t tanh_approximate(const PureConfig&, const uint64_t* in) { return mufu_tanh(word32(in[0])); }
+
 }  // namespace turnstile::sim::lane

@@ -178,11 +178,12 @@ constexpr Form kForms[] = {
     {"rsqrt", "approx ftz?", "f32", "t=t", rsqrt_approximate, nullptr, kFloat},
     {"ex2", "approx ftz?", "f32", "t=t", ex2_approximate, nullptr, kFloat},
     {"lg2", "approx ftz?", "f32", "t=t", lg2_approximate, nullptr, kFloat},
-    // No exact model is known of these (numerics.md O7 to O9): what they give is not predicted.
-    {"sqrt", "approx ftz?", "f32", "t=t", nullptr, nullptr, kFloat},
-    {"sin", "approx ftz?", "f32", "t=t", nullptr, nullptr, kFloat},
-    {"cos", "approx ftz?", "f32", "t=t", nullptr, nullptr, kFloat},
-    {"tanh", "approx", "f32 f16 f16x2 bf16 bf16x2", "t=t", nullptr, nullptr, kFloat},
+    {"sqrt", "approx ftz?", "f32", "t=t", sqrt_approximate, nullptr, kFloat},
+    {"sin", "approx ftz?", "f32", "t=t", sin_approximate, nullptr, kFloat},
+    {"cos", "approx ftz?", "f32", "t=t", cos_approximate, nullptr, kFloat},
+    {"tanh", "approx", "f32", "t=t", tanh_approximate, nullptr, kFloat},
+    // No exact model is known of these (numerics.md O9): what they give is not predicted.
+    {"tanh", "approx", "f16 f16x2 bf16 bf16x2", "t=t", nullptr, nullptr, kFloat},
     {"ex2", "approx", "f16 f16x2", "t=t", nullptr, nullptr, kFloat},
     {"ex2", "approx ftz", "bf16 bf16x2", "t=t", nullptr, nullptr, kFloat},
     {"rcp", "approx ftz", "f64", "t=t", nullptr, nullptr, kFloat},

@@ -67,10 +67,46 @@ std::uint32_t packed(bool negative, int exponent, std::int64_t significand) {
   return signed_word(negative, (static_cast<std::uint32_t>(exponent) << 23) | fraction);
 }
 
+/// Toward zero, from a positive sum whose unit is 2^-unit: lg2, sin and tanh normalise what they have.
+std::uint32_t normalised(bool negative, std::int64_t sum, int unit) {
+  if (sum == 0) return signed_word(negative, 0);
+  const int top = 63 - std::countl_zero(static_cast<std::uint64_t>(sum));
+  const std::int64_t significand = top >= 23 ? sum >> (top - 23) : sum << (23 - top);
+  return packed(negative, 127 + top - unit, significand);
+}
+
+/// The unit's sine of a number of turns (U10, but that a turn is one; an H200 has the same table).
+std::uint32_t sine_of_turns(std::uint32_t turns, bool cosine) {
+  const Input in = split(turns);
+  if (in.exponent == 255) return kNan;
+  // 2 bits of quadrant and 23 of its fraction; whole turns are lost above, and what is below below.
+  const int shift = in.exponent - 127 + 2;
+  std::uint32_t fixed = 0;
+  if (!in.zero() && shift > -24 && shift < 32) {
+    const std::uint32_t significand = 0x800000u + in.fraction;
+    fixed = shift >= 0 ? significand << shift : significand >> -shift;
+  }
+  const std::uint32_t quadrant = (fixed >> 23) + (cosine ? 1 : 0);
+  std::uint32_t fraction = fixed & 0x7fffffu;
+  if ((quadrant & 1) != 0) fraction = 0x7fffffu - fraction;
+  const bool negative = (in.negative && !cosine) != ((quadrant & 2) != 0);
+  const std::uint32_t r = fraction & 0x1ffffu;
+  return normalised(negative, quadratic(kMufuSin[fraction >> 17], r, r, 11, 0), 37);
+}
+
+/// tanh: binades from 2^-8 up to 2^2 in 2^slices slices each; `first` is the first of the table.
+struct TanhBinade {
+  std::uint8_t slices, first;
+};
+constexpr int kFirstTanhBinade = 119, kLastTanhBinade = 129;
+constexpr TanhBinade kTanhBinades[] = {{0, 0},  {0, 1},  {0, 2},  {1, 3},  {1, 5}, {2, 7},
+                                       {2, 11}, {2, 15}, {3, 19}, {4, 27}, {3, 43}};
+
 constexpr std::uint32_t kSmallestNormal = 0x00800000u;
 constexpr std::uint32_t kTwoTo126 = 0x7e800000u;
 constexpr std::uint32_t kTwoTo24 = 0x4b800000u;
 constexpr std::uint32_t kQuarter = 0x3e800000u;
+constexpr std::uint32_t kOneOverTwoPi = 0x3e22f983u;
 
 std::uint32_t magnitude(std::uint32_t x) { return x & 0x7fffffffu; }
 /// |x| < 2^-126; false for NaN.
@@ -168,10 +204,42 @@ std::uint32_t mufu_lg2(std::uint32_t x) {  // U9
   std::int64_t v = ((s + 0x3345) >> 2) + std::int64_t{in.exponent - 127} * (std::int64_t{1} << 36);
   const bool negative = v < 0;
   if (negative) v = -v - 1;
-  if (v == 0) return 0;  // not reached apart from x = 1
-  const int top = 63 - std::countl_zero(static_cast<std::uint64_t>(v));
-  const std::int64_t significand = top >= 23 ? v >> (top - 23) : v << (23 - top);
-  return packed(negative, 127 + top - 36, significand);
+  return normalised(negative, v, 36);
+}
+
+std::uint32_t mufu_sqrt(std::uint32_t x) {
+  const Input in = split(x);
+  if (in.nan()) return kNan;
+  if (in.zero()) return signed_word(in.negative, 0);
+  if (in.negative) return kNan;
+  if (in.infinite()) return kInfinity;
+  const int exponent = in.exponent - 127;
+  const int parity = exponent & 1;
+  const std::uint32_t v = (static_cast<std::uint32_t>(parity) << 23) + in.fraction;
+  const std::uint32_t r = v & 0x1ffffu;
+  const std::int64_t s = quadratic(kMufuSqrt[v >> 17], r, r, 14, 1);
+  return packed(false, 127 + (exponent - parity) / 2, (s + 0x7fff) >> 17);
+}
+
+std::uint32_t mufu_tanh(std::uint32_t x) {
+  const Input in = split(x);
+  if (in.nan()) return kNan;
+  if (in.exponent < kFirstTanhBinade) return x;
+  if (in.exponent > kLastTanhBinade) return signed_word(in.negative, 0x3f800000u);
+  const TanhBinade binade = kTanhBinades[in.exponent - kFirstTanhBinade];
+  const std::uint32_t slice = in.fraction >> (23 - binade.slices);
+  const std::uint32_t r = (in.fraction >> (6 - binade.slices)) & 0x1ffffu;
+  const std::int64_t s = quadratic(kMufuTanh[binade.first + slice], r, r, 15, 0);
+  const int binade_of_units = in.exponent < 127 ? in.exponent - 127 : 0;
+  return normalised(in.negative, s, 39 - binade_of_units);
+}
+
+std::uint32_t sin_approx(std::uint32_t x) {
+  return sine_of_turns(f32_mul(x, kOneOverTwoPi, {.rounding = Rounding::toward_zero}), false);
+}
+
+std::uint32_t cos_approx(std::uint32_t x) {
+  return sine_of_turns(f32_mul(x, kOneOverTwoPi, {.rounding = Rounding::toward_zero}), true);
 }
 
 std::uint32_t rcp_approx(std::uint32_t x) {
@@ -194,6 +262,11 @@ std::uint32_t ex2_approx(std::uint32_t x) {
 std::uint32_t lg2_approx(std::uint32_t x) {
   if (!below_normal(x)) return mufu_lg2(x);
   return f32_add(mufu_lg2(f32_mul(x, kTwoTo24)), 0xc1c00000u);  // -24
+}
+
+std::uint32_t sqrt_approx(std::uint32_t x) {
+  if (!below_normal(x)) return mufu_sqrt(x);
+  return f32_mul(mufu_sqrt(f32_mul(x, kTwoTo24)), 0x39800000u);  // 2^-12
 }
 
 std::uint32_t div_approx(std::uint32_t a, std::uint32_t b, bool flush_subnormals) {
