@@ -11,7 +11,6 @@
 #include "sim/handlers.h"
 #include "sim/lane_targets.h"
 #include "sim/machine.h"
-#include "sim/numerics/scalar.h"
 
 namespace turnstile::sim {
 
@@ -34,16 +33,10 @@ bool is_float(ElementType type) {
          type == ElementType::bf16;
 }
 
-/// One register's word: packed halves are separate elements. GM7: sums of f32 flush subnormals in global
-/// memory only.
+/// One register's word: packed halves are separate elements.
 uint64_t combined(const Decoded& d, bool in_global, uint64_t old, uint64_t value) {
   const size_t bytes = element_bytes(d.reduction.type);
-  if (bytes == d.bytes) {
-    if (d.reduction.kind == Reduction::Kind::add && is_float(d.reduction.type))
-      return float_add(d.reduction.type, old, value,
-                       {.flush_subnormals = in_global && d.reduction.type == ElementType::f32});
-    return reduce_word(d.reduction, old, value);
-  }
+  if (bytes == d.bytes) return reduce_atomically(d.reduction, !in_global, old, value);
   uint64_t result = 0;
   const uint64_t mask = width_mask(static_cast<unsigned>(8 * bytes));
   for (size_t shift = 0; shift < 8u * d.bytes; shift += 8 * bytes)

@@ -24,6 +24,13 @@ int64_t extended(uint64_t word, size_t bytes) {
   return static_cast<int64_t>(word << unused) >> unused;
 }
 
+/// Sums of f64 next to memory hand on a NaN as it is, the contribution's first.
+uint64_t sum_in_memory(uint64_t old, uint64_t value) {
+  if (decode(ElementType::f64, value).kind == NumberClass::nan) return value;
+  if (decode(ElementType::f64, old).kind == NumberClass::nan) return old;
+  return float_add(ElementType::f64, old, value);
+}
+
 }  // namespace
 
 bool Reduction::depends_on_order() const { return kind == Kind::add && is_float(type); }
@@ -69,7 +76,8 @@ uint64_t reduce_word(const Reduction& r, uint64_t old, uint64_t value) {
       return value;
     case Reduction::Kind::add:
       if (!is_float(r.type)) return (old + value) & mask;
-      return float_add(r.type, old, value, {.flush_subnormals = r.type == ElementType::f32});  // BK7
+      // Bulk reductions keep subnormals of f32 too: an H200 says so (docs/numerics.md), against BK7.
+      return r.type == ElementType::f64 ? sum_in_memory(old, value) : float_add(r.type, old, value);
     case Reduction::Kind::min:
       return is_float(r.type) ? float_min(r.type, old, value) : less ? value : old;
     case Reduction::Kind::max:
@@ -86,6 +94,14 @@ uint64_t reduce_word(const Reduction& r, uint64_t old, uint64_t value) {
       return old ^ value;
   }
   return value;
+}
+
+uint64_t reduce_atomically(const Reduction& r, bool in_shared, uint64_t old, uint64_t value) {
+  if (r.kind == Reduction::Kind::add && r.type == ElementType::f32)
+    return float_add(r.type, old, value, {.flush_subnormals = !in_shared});
+  if (r.kind == Reduction::Kind::add && r.type == ElementType::f64 && in_shared)
+    return float_add(r.type, value, old);
+  return reduce_word(r, old, value);
 }
 
 void reduce_run(const Reduction& r, ByteRun& old, size_t at, const ByteRun& contribution, size_t from,

@@ -28,6 +28,10 @@ bool reduction_is_defined(const Reduction& r);
 /// One element: destination word `old`, contribution `value`.
 uint64_t reduce_word(const Reduction& r, uint64_t old, uint64_t value);
 
+/// The same by atom or red: sums of f32 flush subnormals in global memory (GM7), and sums of f64 in shared
+/// memory are those of the arithmetic unit, which differ in NaNs.
+uint64_t reduce_atomically(const Reduction& r, bool in_shared, uint64_t old, uint64_t value);
+
 /// `old` becomes the destination's new bytes; elements that are not known on either side are unknown, in the
 /// provenance domain the expression of both.
 void reduce_run(const Reduction& r, ByteRun& old, size_t at, const ByteRun& contribution, size_t from,

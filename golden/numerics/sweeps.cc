@@ -9,7 +9,6 @@
 
 #include "golden/numerics/operands.h"
 #include "model/ptx/program.h"
-#include "sim/numerics/scalar.h"
 
 namespace turnstile {
 
@@ -123,6 +122,10 @@ std::optional<SweepModel> SweepModel::of(const SweepRecord& record, std::string&
       why = record.mnemonic + ": not a reduction that the simulator has";
       return std::nullopt;
     }
+    if (model.packed_ && record.domain == "shared") {
+      why = record.mnemonic + ": ptxas 13.0 has code for this that adds the low element only";
+      return std::nullopt;
+    }
     model.lanes_ = model.packed_ ? 2 : 1;
     model.reduction_ = reduction;
     return model;
@@ -155,10 +158,8 @@ uint64_t SweepModel::result(uint64_t index) const {
     uint64_t word = 0;
     for (unsigned lane = 0; lane < lanes_; ++lane) {
       const uint64_t a = old >> (lane * bits) & mask, b = value >> (lane * bits) & mask;
-      // GM7: sums of f32 flush subnormals in global memory only.
-      const bool kept = domain_ == "shared" && reduction_->type == ElementType::f32 &&
-                        reduction_->kind == sim::Reduction::Kind::add;
-      const uint64_t sum = kept ? float_add(ElementType::f32, a, b) : sim::reduce_word(*reduction_, a, b);
+      const uint64_t sum = domain_ == "bulk" ? sim::reduce_word(*reduction_, a, b)
+                                             : sim::reduce_atomically(*reduction_, domain_ == "shared", a, b);
       word |= (sum & mask) << (lane * bits);
     }
     return word;

@@ -19,9 +19,10 @@ uint64_t finished(ElementType type, uint64_t word, bool ftz, bool saturate) {
   return float_add(type, word, sign_mask(type), {Rounding::nearest_even, ftz, saturate});
 }
 
-/// .ftz concerns f32 only, on whichever side it stands.
+/// .ftz concerns f32 only, on whichever side it stands. An H200 ignores it on the way to f16, where all of
+/// these round to zero or to the smallest number anyhow (docs/numerics.md).
 uint64_t source_word(const PureConfig& config, uint64_t word) {
-  if (!config.ftz || config.source_type != ElementType::f32) return word;
+  if (!config.ftz || config.source_type != ElementType::f32 || config.type == ElementType::f16) return word;
   return finished(ElementType::f32, word, true, false);
 }
 
@@ -38,10 +39,6 @@ bool plain_bf16(const PureConfig& config) {
 
 uint64_t converted(const PureConfig& config, uint64_t word) {
   if (plain_bf16(config)) return fast::bf16_from_f32(static_cast<uint32_t>(word));
-  // Emulated on sm_90, and not with the canonical NaN of the other conversions (golden/records/arithmetic).
-  if (config.type == ElementType::bf16 && config.source_type == ElementType::f64 &&
-      decode(config.source_type, word).kind == NumberClass::nan)
-    return 0x7fc0;
   const Overflow overflow = config.satfinite ? Overflow::saturate : Overflow::ieee;
   return relu(config, convert_float(source_word(config, word), config.source_type, config.type,
                                     config.rounding, overflow));
@@ -173,7 +170,9 @@ uint64_t float_to_float(const PureConfig& config, const uint64_t* in) {
     word = f32_from_bf16(static_cast<uint16_t>(word));
   else if (config.type != config.source_type)
     word = converted(config, word);
-  return ftz || config.saturate ? finished(config.type, word, ftz, config.saturate) : word;
+  const bool keeps_nan = config.source_type == ElementType::f64 && !config.saturate &&
+                         decode(config.type, word).kind == NumberClass::nan;
+  return (ftz || config.saturate) && !keeps_nan ? finished(config.type, word, ftz, config.saturate) : word;
 }
 
 uint64_t float_to_integral(const PureConfig& config, const uint64_t* in) {

@@ -51,6 +51,15 @@ uint64_t extreme_of_three(const PureConfig& config, const uint64_t* in, bool lar
   return extreme_of_two(config, pair, larger);
 }
 
+/// MUFU on 16 bits: its f32 result cut to the format, toward zero, but for results out of range, which are
+/// infinite (docs/numerics.md: all inputs of an H200).
+template <uint32_t (*Function)(uint32_t)>
+uint64_t half_of_mufu(const PureConfig& config, uint64_t word) {
+  const auto wide = static_cast<uint32_t>(convert_float(word, config.type, ElementType::f32));
+  return convert_float(Function(wide), ElementType::f32, config.type, Rounding::toward_zero,
+                       Overflow::infinity);
+}
+
 }  // namespace
 
 uint64_t add_float(const PureConfig& config, const uint64_t* in) {
@@ -157,6 +166,12 @@ uint64_t sin_approximate(const PureConfig&, const uint64_t* in) { return sin_app
 
 uint64_t cos_approximate(const PureConfig&, const uint64_t* in) { return cos_approx(word32(in[0])); }
 
-uint64_t tanh_approximate(const PureConfig&, const uint64_t* in) { return mufu_tanh(word32(in[0])); }
+uint64_t ex2_half(const PureConfig& config, const uint64_t* in) {
+  return half_of_mufu<mufu_ex2>(config, in[0]);
+}
+
+uint64_t tanh_approximate(const PureConfig& config, const uint64_t* in) {
+  return config.type == ElementType::f32 ? mufu_tanh(word32(in[0])) : half_of_mufu<mufu_tanh>(config, in[0]);
+}
 
 }  // namespace turnstile::sim::lane

@@ -181,11 +181,10 @@ constexpr Form kForms[] = {
     {"sqrt", "approx ftz?", "f32", "t=t", sqrt_approximate, nullptr, kFloat},
     {"sin", "approx ftz?", "f32", "t=t", sin_approximate, nullptr, kFloat},
     {"cos", "approx ftz?", "f32", "t=t", cos_approximate, nullptr, kFloat},
-    {"tanh", "approx", "f32", "t=t", tanh_approximate, nullptr, kFloat},
-    // No exact model is known of these (numerics.md O9): what they give is not predicted.
-    {"tanh", "approx", "f16 f16x2 bf16 bf16x2", "t=t", nullptr, nullptr, kFloat},
-    {"ex2", "approx", "f16 f16x2", "t=t", nullptr, nullptr, kFloat},
-    {"ex2", "approx ftz", "bf16 bf16x2", "t=t", nullptr, nullptr, kFloat},
+    {"tanh", "approx", "f32 f16 f16x2 bf16 bf16x2", "t=t", each<tanh_approximate, 1>, nullptr, kFloat},
+    {"ex2", "approx", "f16 f16x2", "t=t", each<ex2_half, 1>, nullptr, kFloat},
+    {"ex2", "approx ftz", "bf16 bf16x2", "t=t", each<ex2_half, 1>, nullptr, kFloat},
+    // No exact model is known of these: what they give is not predicted.
     {"rcp", "approx ftz", "f64", "t=t", nullptr, nullptr, kFloat},
     {"rsqrt", "approx ftz?", "f64", "t=t", nullptr, nullptr, kFloat},
 

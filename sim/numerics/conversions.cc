@@ -36,6 +36,16 @@ Exact round_to_integer(const Exact& value, Rounding rounding) {
   return {value.negative, kept + (away ? 1 : 0), 0};
 }
 
+/// The f64 unit keeps the sign of a NaN and the bits of its payload that fit, and makes it quiet
+/// (docs/numerics.md).
+std::uint64_t converted_nan(std::uint64_t word, const FormatShape& source, const FormatShape& target) {
+  const bool negative = ((word >> (source.width() - 1)) & 1) != 0;
+  const std::uint64_t fraction = word & ((std::uint64_t{1} << source.fraction_bits) - 1);
+  const int wider = target.fraction_bits - source.fraction_bits;
+  const std::uint64_t payload = wider >= 0 ? fraction << wider : fraction >> -wider;
+  return infinity_word(target, negative) | std::uint64_t{1} << (target.fraction_bits - 1) | payload;
+}
+
 }  // namespace
 
 std::uint64_t convert_float(std::uint64_t word, ElementType from, ElementType to, Rounding rounding,
@@ -43,7 +53,9 @@ std::uint64_t convert_float(std::uint64_t word, ElementType from, ElementType to
   const FormatShape source = shape_of(from);
   const FormatShape target = shape_of(to);
   const Decoded number = decode(source, word);
-  if (number.kind == NumberClass::nan) return canonical_nan(to);
+  if (number.kind == NumberClass::nan)
+    return from == ElementType::f64 || to == ElementType::f64 ? converted_nan(word, source, target)
+                                                              : canonical_nan(to);
   if (number.kind == NumberClass::infinite) {
     if (overflow != Overflow::saturate) return infinity_word(target, number.negative);
     // A power of two that no format reaches takes the overflow path of the rounding.

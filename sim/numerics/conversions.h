@@ -8,8 +8,9 @@
 namespace turnstile {
 
 /// PTX cvt between floating-point formats, on words. Subnormals are kept in both directions; a NaN becomes
-/// the canonical NaN of the target (numerics.md O11). Infinity into a format without one, or under
-/// Overflow::saturate, becomes the largest finite number (O10).
+/// the canonical NaN of the target (numerics.md O11), unless one of the two is f64: then it keeps its sign
+/// and what fits of its payload. Infinity into a format without one, or under Overflow::saturate, becomes the
+/// largest finite number (O10).
 std::uint64_t convert_float(std::uint64_t word, ElementType from, ElementType to,
                             Rounding rounding = Rounding::nearest_even, Overflow overflow = Overflow::ieee);
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "sim/numerics/scalar.h"
+
 namespace turnstile::fast {
 
 /// The f32 operations that kernels spend their time in, round to nearest even, on the host's FPU. Same
@@ -32,12 +34,17 @@ inline std::uint32_t sub(std::uint32_t a, std::uint32_t b, bool ftz) {
   return delivered(number(a, ftz) - number(b, ftz), ftz);
 }
 
+/// Whether .ftz may have to flush a result that rounding took up to the smallest normal number (D13).
+constexpr bool smallest_normal(std::uint32_t x) { return (x & 0x7fffffffu) == 0x00800000u; }
+
 inline std::uint32_t mul(std::uint32_t a, std::uint32_t b, bool ftz) {
-  return delivered(number(a, ftz) * number(b, ftz), ftz);
+  const std::uint32_t result = delivered(number(a, ftz) * number(b, ftz), ftz);
+  return ftz && smallest_normal(result) ? f32_mul(a, b, {.flush_subnormals = true}) : result;
 }
 
 inline std::uint32_t fma(std::uint32_t a, std::uint32_t b, std::uint32_t c, bool ftz) {
-  return delivered(std::fma(number(a, ftz), number(b, ftz), number(c, ftz)), ftz);
+  const std::uint32_t result = delivered(std::fma(number(a, ftz), number(b, ftz), number(c, ftz)), ftz);
+  return ftz && smallest_normal(result) ? f32_fma(a, b, c, {.flush_subnormals = true}) : result;
 }
 
 /// Increases with the number; -0 lies just below +0.

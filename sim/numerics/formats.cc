@@ -109,7 +109,7 @@ Decoded decode(const FormatShape& shape, std::uint64_t word) {
 std::uint64_t canonical_nan(ElementType type) {
   switch (type) {
     case ElementType::f64:
-      return 0x7ff8000000000000u;
+      return 0xfff8000000000000u;
     case ElementType::f32:
     case ElementType::tf32:
       return 0x7fffffffu;

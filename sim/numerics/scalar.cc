@@ -3,12 +3,15 @@
 
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 
 namespace turnstile {
 
 namespace {
 
 using Wide = unsigned __int128;
+
+constexpr std::uint64_t kQuietF64 = std::uint64_t{1} << 51;
 
 std::uint64_t sign_mask(const FormatShape& shape) { return std::uint64_t{1} << (shape.width() - 1); }
 
@@ -27,7 +30,8 @@ std::uint64_t input(const FormatShape& shape, std::uint64_t word, const FloatMod
 std::uint64_t delivered(ElementType type, std::uint64_t word, const FloatMode& mode) {
   const FormatShape shape = shape_of(type);
   const Decoded number = decode(shape, word);
-  if (number.kind == NumberClass::nan) return mode.saturate ? 0 : canonical_nan(type);
+  if (number.kind == NumberClass::nan)
+    return mode.saturate ? 0 : type == ElementType::f64 ? word : canonical_nan(type);
   if (mode.flush_subnormals) word = flushed(shape, word);
   if (mode.saturate) {
     const std::uint64_t one = static_cast<std::uint64_t>(shape.bias()) << shape.fraction_bits;
@@ -52,6 +56,25 @@ std::uint64_t rounded_sum(const FormatShape& shape, const Exact& x, const Exact&
   return round_to_format(sum, shape, rounding);
 }
 
+/// The result where an operand is NaN: f64 units hand on the first such operand, made quiet; all others give
+/// one NaN. Where no operand is NaN they give canonical_nan (docs/numerics.md).
+std::uint64_t nan_result(ElementType type, std::initializer_list<std::uint64_t> operands) {
+  if (type == ElementType::f64)
+    for (const std::uint64_t word : operands)
+      if (decode(type, word).kind == NumberClass::nan) return word | kQuietF64;
+  return canonical_nan(type);
+}
+
+/// .ftz flushes what is below the smallest normal number before it is rounded (D13): a result that was
+/// rounded up to that number is zero. `toward_zero` is the same operation in that rounding.
+template <typename Operation>
+std::uint64_t flushed_before_rounding(const FormatShape& shape, std::uint64_t result, const FloatMode& mode,
+                                      Operation toward_zero) {
+  const std::uint64_t smallest_normal = std::uint64_t{1} << (shape.fraction_bits + shape.padding_bits);
+  if (!mode.flush_subnormals || (result & (sign_mask(shape) - 1)) != smallest_normal) return result;
+  return flushed(shape, toward_zero());
+}
+
 std::uint64_t integer_fma(ElementType type, std::uint64_t a, std::uint64_t b, std::uint64_t c,
                           Rounding rounding) {
   const FormatShape shape = shape_of(type);
@@ -59,7 +82,7 @@ std::uint64_t integer_fma(ElementType type, std::uint64_t a, std::uint64_t b, st
   const Decoded y = decode(shape, b);
   const Decoded z = decode(shape, c);
   const bool any_nan = x.kind == NumberClass::nan || y.kind == NumberClass::nan || z.kind == NumberClass::nan;
-  if (any_nan) return canonical_nan(type);
+  if (any_nan) return nan_result(type, {b, c, a});
   const bool negative = x.negative != y.negative;
   if (is_special(x) || is_special(y)) {
     const bool times_zero = x.kind == NumberClass::zero || y.kind == NumberClass::zero;
@@ -75,7 +98,7 @@ std::uint64_t integer_add(ElementType type, std::uint64_t a, std::uint64_t b, Ro
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   const Decoded y = decode(shape, b);
-  if (x.kind == NumberClass::nan || y.kind == NumberClass::nan) return canonical_nan(type);
+  if (x.kind == NumberClass::nan || y.kind == NumberClass::nan) return nan_result(type, {b, a});
   if (is_special(x) && is_special(y) && x.negative != y.negative) return canonical_nan(type);
   if (is_special(x)) return infinity_word(shape, x.negative);
   if (is_special(y)) return infinity_word(shape, y.negative);
@@ -86,7 +109,7 @@ std::uint64_t integer_mul(ElementType type, std::uint64_t a, std::uint64_t b, Ro
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   const Decoded y = decode(shape, b);
-  if (x.kind == NumberClass::nan || y.kind == NumberClass::nan) return canonical_nan(type);
+  if (x.kind == NumberClass::nan || y.kind == NumberClass::nan) return nan_result(type, {b, a});
   if (is_special(x) || is_special(y)) {
     if (x.kind == NumberClass::zero || y.kind == NumberClass::zero) return canonical_nan(type);
     return infinity_word(shape, x.negative != y.negative);
@@ -106,7 +129,7 @@ std::uint64_t integer_div(ElementType type, std::uint64_t a, std::uint64_t b, Ro
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   const Decoded y = decode(shape, b);
-  if (x.kind == NumberClass::nan || y.kind == NumberClass::nan) return canonical_nan(type);
+  if (x.kind == NumberClass::nan || y.kind == NumberClass::nan) return nan_result(type, {a, b});
   const bool negative = x.negative != y.negative;
   if (x.kind == y.kind && x.kind != NumberClass::finite) return canonical_nan(type);
   if (x.kind == NumberClass::infinite || y.kind == NumberClass::zero) return infinity_word(shape, negative);
@@ -124,7 +147,8 @@ std::uint64_t integer_sqrt(ElementType type, std::uint64_t a, Rounding rounding)
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   if (x.kind == NumberClass::zero) return a;
-  if (x.kind == NumberClass::nan || x.negative) return canonical_nan(type);
+  if (x.kind == NumberClass::nan) return nan_result(type, {a});
+  if (x.negative) return canonical_nan(type);
   if (x.kind == NumberClass::infinite) return a;
   // Bit by bit; the root of the lifted radicand has 63 bits, more than any format needs, the rest is sticky.
   const Exact radicand = lifted(exact_value(shape, x), true);
@@ -158,6 +182,7 @@ std::uint64_t select(ElementType type, std::uint64_t a, std::uint64_t b, bool fl
   }
   const bool a_nan = decode(shape, a).kind == NumberClass::nan;
   const bool b_nan = decode(shape, b).kind == NumberClass::nan;
+  if (a_nan && b_nan && type == ElementType::f64) return b | kQuietF64;
   if ((a_nan && b_nan) || (nan_wins && (a_nan || b_nan))) return canonical_nan(type);
   if (a_nan) return b;
   if (b_nan) return a;
@@ -176,6 +201,8 @@ std::uint64_t float_add(ElementType type, std::uint64_t a, std::uint64_t b, Floa
 }
 
 std::uint64_t float_sub(ElementType type, std::uint64_t a, std::uint64_t b, FloatMode mode) {
+  // The f64 unit subtracts numbers only: a NaN keeps its sign.
+  if (type == ElementType::f64 && decode(type, b).kind == NumberClass::nan) return b | kQuietF64;
   return float_add(type, a, b ^ sign_mask(shape_of(type)), mode);
 }
 
@@ -185,7 +212,10 @@ std::uint64_t float_mul(ElementType type, std::uint64_t a, std::uint64_t b, Floa
   b = input(shape, b, mode);
   const std::uint64_t result = on_host(type, mode) ? std::bit_cast<std::uint32_t>(as_float(a) * as_float(b))
                                                    : integer_mul(type, a, b, mode.rounding);
-  return delivered(type, result, mode);
+  return delivered(type,
+                   flushed_before_rounding(shape, result, mode,
+                                           [&] { return integer_mul(type, a, b, Rounding::toward_zero); }),
+                   mode);
 }
 
 std::uint64_t float_fma(ElementType type, std::uint64_t a, std::uint64_t b, std::uint64_t c, FloatMode mode) {
@@ -196,7 +226,10 @@ std::uint64_t float_fma(ElementType type, std::uint64_t a, std::uint64_t b, std:
   const std::uint64_t result =
       on_host(type, mode) ? std::bit_cast<std::uint32_t>(std::fma(as_float(a), as_float(b), as_float(c)))
                           : integer_fma(type, a, b, c, mode.rounding);
-  return delivered(type, result, mode);
+  return delivered(type,
+                   flushed_before_rounding(shape, result, mode,
+                                           [&] { return integer_fma(type, a, b, c, Rounding::toward_zero); }),
+                   mode);
 }
 
 std::uint64_t float_div(ElementType type, std::uint64_t a, std::uint64_t b, FloatMode mode) {
@@ -205,7 +238,10 @@ std::uint64_t float_div(ElementType type, std::uint64_t a, std::uint64_t b, Floa
   b = input(shape, b, mode);
   const std::uint64_t result = on_host(type, mode) ? std::bit_cast<std::uint32_t>(as_float(a) / as_float(b))
                                                    : integer_div(type, a, b, mode.rounding);
-  return delivered(type, result, mode);
+  return delivered(type,
+                   flushed_before_rounding(shape, result, mode,
+                                           [&] { return integer_div(type, a, b, Rounding::toward_zero); }),
+                   mode);
 }
 
 std::uint64_t float_sqrt(ElementType type, std::uint64_t a, FloatMode mode) {
@@ -253,11 +289,13 @@ std::uint64_t float_max(ElementType type, std::uint64_t a, std::uint64_t b, bool
 
 std::uint64_t float_neg(ElementType type, std::uint64_t a, bool flush_subnormals) {
   const FormatShape shape = shape_of(type);
+  if (type == ElementType::f64 && decode(shape, a).kind == NumberClass::nan) return a | kQuietF64;
   return (flush_subnormals ? flushed(shape, a) : a) ^ sign_mask(shape);
 }
 
 std::uint64_t float_abs(ElementType type, std::uint64_t a, bool flush_subnormals) {
   const FormatShape shape = shape_of(type);
+  if (type == ElementType::f64 && decode(shape, a).kind == NumberClass::nan) return a | kQuietF64;
   return (flush_subnormals ? flushed(shape, a) : a) & (sign_mask(shape) - 1);
 }
 

@@ -10,15 +10,16 @@ namespace turnstile {
 /// Qualifiers of a PTX floating-point instruction.
 struct FloatMode {
   Rounding rounding = Rounding::nearest_even;
-  /// .ftz: subnormal inputs and results become zero with their sign (numerics.md O1). A result that rounds up
-  /// to the smallest normal number is kept; silicon is undocumented here (D13).
+  /// .ftz: subnormal inputs and results become zero with their sign (numerics.md O1). So does a result that
+  /// only rounding takes up to the smallest normal number (D13, docs/numerics.md).
   bool flush_subnormals = false;
   /// .sat: clamp the result to [+0, 1]; NaN becomes +0.
   bool saturate = false;
 };
 
 /// IEEE operations on words of f64, f32, f16 or bf16: one rounding, subnormals kept unless flushed, canonical
-/// NaN result (O1). f32 round-to-nearest uses the host FPU; all else is integer arithmetic.
+/// NaN result (O1), but for f64, which hands on a NaN operand (of b, c, a the first), made quiet
+/// (docs/numerics.md). f32 round-to-nearest uses the host FPU; all else is integer arithmetic.
 std::uint64_t float_add(ElementType type, std::uint64_t a, std::uint64_t b, FloatMode mode = {});
 std::uint64_t float_sub(ElementType type, std::uint64_t a, std::uint64_t b, FloatMode mode = {});
 std::uint64_t float_mul(ElementType type, std::uint64_t a, std::uint64_t b, FloatMode mode = {});
@@ -39,8 +40,8 @@ std::uint32_t f32_div(std::uint32_t a, std::uint32_t b, FloatMode mode = {});
 std::uint32_t f32_rcp(std::uint32_t a, FloatMode mode = {});
 std::uint32_t f32_sqrt(std::uint32_t a, FloatMode mode = {});
 
-/// min and max (O12): -0 < +0; a NaN loses against a number, two NaNs give the canonical one. With
-/// `nan_wins` (PTX .NaN) any NaN gives the canonical one.
+/// min and max (O12): -0 < +0; a NaN loses against a number, two NaNs give the canonical one (f64: the
+/// second, made quiet). With `nan_wins` (PTX .NaN) any NaN gives the canonical one.
 std::uint64_t float_min(ElementType type, std::uint64_t a, std::uint64_t b, bool flush_subnormals = false,
                         bool nan_wins = false);
 std::uint64_t float_max(ElementType type, std::uint64_t a, std::uint64_t b, bool flush_subnormals = false,
@@ -52,7 +53,8 @@ inline std::uint32_t f32_max(std::uint32_t a, std::uint32_t b, bool flush = fals
   return static_cast<std::uint32_t>(float_max(ElementType::f32, a, b, flush, nan_wins));
 }
 
-/// Sign flip and sign clear on the word; NaN payloads stay. [undocumented for NaN]
+/// Sign flip and sign clear on the word, on NaN too; a NaN of f64 keeps its sign and becomes quiet, since the
+/// f64 unit adds -0 (docs/numerics.md).
 std::uint64_t float_neg(ElementType type, std::uint64_t a, bool flush_subnormals = false);
 std::uint64_t float_abs(ElementType type, std::uint64_t a, bool flush_subnormals = false);
 
