@@ -120,7 +120,7 @@ void check_load(const Tensor& t) {
   uint32_t wrong = 0;
   for (uint32_t w = 0; w < t.box_words(); ++w) {
     const auto element = t.element(w);
-    const uint32_t expected = element ? static_cast<uint32_t>(*element) : t.fill == "nan" ? 0x7fffffff : 0;
+    const uint32_t expected = element ? static_cast<uint32_t>(*element) : t.fill == "nan" ? 0x7ff77ff7 : 0;
     wrong += words[placed(t.swizzle, 4 * w) / 4] != expected ? 1 : 0;
   }
   CHECK(wrong == 0);

@@ -80,8 +80,8 @@ typename Words<Float>::Word on_host(Operation operation, typename Words<Float>::
   return std::isnan(value) ? Words<Float>::nan : std::bit_cast<typename Words<Float>::Word>(value);
 }
 
-std::uint64_t ours(ElementType type, Operation operation, std::uint64_t a, std::uint64_t b, std::uint64_t c,
-                   FloatMode mode) {
+std::uint64_t ours_with_its_nan(ElementType type, Operation operation, std::uint64_t a, std::uint64_t b,
+                                std::uint64_t c, FloatMode mode) {
   switch (operation) {
     case Operation::add:
       return float_add(type, a, b, mode);
@@ -97,6 +97,14 @@ std::uint64_t ours(ElementType type, Operation operation, std::uint64_t a, std::
       return float_sqrt(type, a, mode);
   }
   return 0;
+}
+
+/// Which NaN an f64 operation gives is not the host's affair: golden/records/numerics says.
+std::uint64_t ours(ElementType type, Operation operation, std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                   FloatMode mode) {
+  const std::uint64_t word = ours_with_its_nan(type, operation, a, b, c, mode);
+  if (type == ElementType::f64 && decode(type, word).kind == NumberClass::nan) return Words<double>::nan;
+  return word;
 }
 
 template <typename Float>
@@ -193,6 +201,7 @@ TEST_CASE("f16 and bf16 sums and products are the exact ones rounded once") {
         return std::bit_cast<double>(convert_float(word, type, ElementType::f64));
       };
       const auto round = [&](double exact) {
+        if (std::isnan(exact)) return canonical_nan(type);
         return convert_float(std::bit_cast<std::uint64_t>(exact), ElementType::f64, type);
       };
       if (float_add(type, a, b) != round(value(a) + value(b))) ++mismatches;
@@ -210,6 +219,33 @@ TEST_CASE("an f32 NaN result is always 0x7fffffff") {
   CHECK(f32_fma(0x7f800000u, 0, 0x3f800000u) == nan32);
   CHECK(f32_sqrt(0xbf800000u) == nan32);
   CHECK(f32_div(0, 0) == nan32);
+}
+
+// Expected words: an H200's, from the probes of kernels/probes/numerics (words.bin of 2026-11-30).
+TEST_CASE("f64 hands on a NaN operand, made quiet") {
+  constexpr std::uint64_t quiet = 0x7ff8000000000000u, other = 0xfff7fffffffffffeu, one = 0x3ff0000000000000u;
+  CHECK(float_add(ElementType::f64, 0xfff0000000000001u, one) == 0xfff8000000000001u);
+  CHECK(float_add(ElementType::f64, quiet, other) == 0xfffffffffffffffeu);
+  CHECK(float_sub(ElementType::f64, 0x8010000000000000u, 0xfffffffffffffffeu) == 0xfffffffffffffffeu);
+  CHECK(float_mul(ElementType::f64, quiet, other) == 0xfffffffffffffffeu);
+  CHECK(float_div(ElementType::f64, quiet, other) == quiet);
+  CHECK(float_fma(ElementType::f64, quiet, other, 0xfff8000000000000u) == 0xfffffffffffffffeu);
+  CHECK(float_fma(ElementType::f64, 0xfff8000000000000u, 0x8008000000000000u, 0x7ff8000000000001u) ==
+        0x7ff8000000000001u);
+  CHECK(float_min(ElementType::f64, quiet, other) == 0xfffffffffffffffeu);
+  CHECK(float_neg(ElementType::f64, 0xfff0000000000001u) == 0xfff8000000000001u);
+  CHECK(float_sqrt(ElementType::f64, 0xa7fd2a060b6fe1d4u) == 0xfff8000000000000u);
+}
+
+TEST_CASE("ftz flushes what only rounding takes up to the smallest normal number (D13)") {
+  const FloatMode ftz{.flush_subnormals = true};
+  CHECK(f32_mul(0x80800000u, 0xbf7fffffu, ftz) == 0);
+  CHECK(f32_mul(0x80800000u, 0x3f7fffffu, ftz) == 0x80000000u);
+  CHECK(f32_mul(0x80800000u, 0xbf7fffffu) == 0x00800000u);
+  CHECK(f32_div(0x00800000u, 0xbf800001u, {.rounding = Rounding::down, .flush_subnormals = true}) ==
+        0x80000000u);
+  CHECK(float_mul(ElementType::f16, 0x8400, 0xbbff, ftz) == 0);
+  CHECK(f32_mul(0x00800000u, 0x3f800000u, ftz) == 0x00800000u);
 }
 
 TEST_CASE("ftz makes subnormal inputs and results zero with their sign") {

@@ -56,7 +56,8 @@ uint64_t form_input(const FormCase& c, size_t i, unsigned lane);
 struct FormResult {
   enum class Kind : uint8_t { exact, nan, close, unknown } kind = Kind::exact;
   uint64_t bits = 0;   ///< exact
-  double value = 0.0;  ///< close: an approximation of f32 that lies within 2^-20 of it
+  double value = 0.0;  ///< close: an approximation of f32 that lies within `within` of it, relatively
+  double within = 0x1p-20;
 };
 FormResult form_reference(const FormCase& c, const std::vector<uint64_t>& inputs);
 

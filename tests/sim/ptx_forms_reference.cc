@@ -122,10 +122,10 @@ double flushed(double value, bool flush) {
   return flush && value != 0 && std::fabs(value) < std::ldexp(1.0, -126) ? std::copysign(0.0, value) : value;
 }
 
-FormResult exact(uint64_t bits) { return {FormResult::Kind::exact, bits, 0}; }
+FormResult exact(uint64_t bits) { return {FormResult::Kind::exact, bits}; }
 FormResult near(double value) { return {FormResult::Kind::close, 0, value}; }
-FormResult some_nan() { return {FormResult::Kind::nan, 0, 0}; }
-FormResult not_modelled() { return {FormResult::Kind::unknown, 0, 0}; }
+FormResult some_nan() { return {FormResult::Kind::nan}; }
+FormResult not_modelled() { return {FormResult::Kind::unknown}; }
 
 bool holds(const Mnemonic& m, int order, bool unordered) {
   if (m.has("nan")) return unordered;
@@ -247,7 +247,10 @@ FormResult floats(const Mnemonic& m, const std::vector<double>& in, const Format
   const double a = flushed(in[0], flush), b = in.size() > 1 ? flushed(in[1], flush) : 0,
                c = in.size() > 2 ? flushed(in[2], flush) : 0;
   double value = 0;
-  if (m.root == "sqrt" || m.root == "tanh") return not_modelled();
+  if (m.root == "sqrt") value = std::sqrt(a);
+  if (m.root == "tanh" && !std::isnan(a))  // PTX ISA: 2^-11
+    return {FormResult::Kind::close, 0, std::tanh(a), 0x1p-11};
+  if (m.root == "tanh") value = a;
   if (m.root == "add") value = a + b;
   if (m.root == "sub") value = a - b;
   if (m.root == "mul") value = a * b;
@@ -260,7 +263,7 @@ FormResult floats(const Mnemonic& m, const std::vector<double>& in, const Format
   if (m.root == "lg2") value = std::log2(a);
   if (m.root == "rsqrt") value = 1 / std::sqrt(a);
   if (m.root == "min" || m.root == "max") value = extreme(a, b, m.root == "min");
-  if (std::isnan(value)) return exact(nan_of(result));
+  if (std::isnan(value)) return result.bits == 64 ? some_nan() : exact(nan_of(result));
   if (m.has("approx") || m.has("full")) return near(value);
   return exact(encoded(flushed(decoded(encoded(value, result), result), flush), result));
 }
@@ -319,8 +322,11 @@ FormResult conversions(const Mnemonic& m, const std::vector<uint64_t>& in) {
   for (unsigned half = 0; half < (pairs ? 2u : 1u); ++half) {
     const uint64_t word = one_source ? in[0] >> (s.bits * half) & mask_of(s.bits) : in[pairs ? 1 - half : 0];
     const double x = decoded(word, s);
-    // An H200's own NaN of this one conversion (golden/records/arithmetic, form 28), which it emulates.
-    const uint64_t nan = to == "bf16" && from == "f64" ? 0x7fc0 : nan_of(f);
+    // An H200 keeps the sign of a NaN of f64 and what fits of its payload.
+    const uint64_t nan = from == "f64"
+                             ? (word >> 63) << (f.bits - 1) | mask_of(f.exponent + 1) << (f.fraction - 1) |
+                                   (word & mask_of(52)) >> (52 - f.fraction)
+                             : nan_of(f);
     const uint64_t code = std::isnan(x) ? nan : encoded(x, f, m.has("satfinite"));
     out |= code << (f.bits * half);
   }
