@@ -166,6 +166,10 @@ uint64_t sin_approximate(const PureConfig&, const uint64_t* in) { return sin_app
 
 uint64_t cos_approximate(const PureConfig&, const uint64_t* in) { return cos_approx(word32(in[0])); }
 
+uint64_t rcp_high_half(const PureConfig&, const uint64_t* in) { return mufu_rcp64(in[0]); }
+
+uint64_t rsqrt_high_half(const PureConfig&, const uint64_t* in) { return mufu_rsqrt64(in[0]); }
+
 uint64_t ex2_half(const PureConfig& config, const uint64_t* in) {
   return half_of_mufu<mufu_ex2>(config, in[0]);
 }

@@ -36,6 +36,8 @@ uint64_t lg2_approximate(const PureConfig& config, const uint64_t* in);
 uint64_t sqrt_approximate(const PureConfig& config, const uint64_t* in);
 uint64_t sin_approximate(const PureConfig& config, const uint64_t* in);
 uint64_t cos_approximate(const PureConfig& config, const uint64_t* in);
+uint64_t rcp_high_half(const PureConfig& config, const uint64_t* in);
+uint64_t rsqrt_high_half(const PureConfig& config, const uint64_t* in);
 uint64_t ex2_half(const PureConfig& config, const uint64_t* in);
 uint64_t tanh_approximate(const PureConfig& config, const uint64_t* in);
 

@@ -184,9 +184,10 @@ constexpr Form kForms[] = {
     {"tanh", "approx", "f32 f16 f16x2 bf16 bf16x2", "t=t", each<tanh_approximate, 1>, nullptr, kFloat},
     {"ex2", "approx", "f16 f16x2", "t=t", each<ex2_half, 1>, nullptr, kFloat},
     {"ex2", "approx ftz", "bf16 bf16x2", "t=t", each<ex2_half, 1>, nullptr, kFloat},
-    // No exact model is known of these: what they give is not predicted.
-    {"rcp", "approx ftz", "f64", "t=t", nullptr, nullptr, kFloat},
-    {"rsqrt", "approx ftz?", "f64", "t=t", nullptr, nullptr, kFloat},
+    {"rcp", "approx ftz", "f64", "t=t", rcp_high_half, nullptr, kFloat},
+    {"rsqrt", "approx ftz", "f64", "t=t", rsqrt_high_half, nullptr, kFloat},
+    // No exact model is known of this: what it gives is not predicted.
+    {"rsqrt", "approx", "f64", "t=t", nullptr, nullptr, kFloat},
 
     // Conversion (9.7.9.21). PTX allows a rounding on the exact widening of bf16 only.
     {"cvt", "sat?", "INT.INT", "t=s", integer_to_integer, nullptr, kPlain},

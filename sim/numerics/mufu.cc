@@ -75,11 +75,11 @@ std::uint32_t normalised(bool negative, std::int64_t sum, int unit) {
   return packed(negative, 127 + top - unit, significand);
 }
 
-/// The unit's sine of a number of turns (U10, but that a turn is one; an H200 has the same table).
+/// The unit's sine of a number of turns: the core of U10, whose table an H200 has too.
 std::uint32_t sine_of_turns(std::uint32_t turns, bool cosine) {
   const Input in = split(turns);
   if (in.exponent == 255) return kNan;
-  // 2 bits of quadrant and 23 of its fraction; whole turns are lost above, and what is below below.
+  // 2 bits of quadrant and 23 of fraction: whole turns are lost, and what is below 2^-25 of one.
   const int shift = in.exponent - 127 + 2;
   std::uint32_t fixed = 0;
   if (!in.zero() && shift > -24 && shift < 32) {
@@ -116,14 +116,76 @@ bool above_126(std::uint32_t x) { return magnitude(x) > kTwoTo126 && magnitude(x
 
 }  // namespace
 
+namespace {
+
+/// Significands of U6 and U7, 2^23 to 2^24.
+std::int64_t rcp_significand(std::uint32_t fraction) {
+  const std::uint32_t r = fraction & 0xffffu;
+  return (quadratic(kMufuRcp[fraction >> 16], r, 2 * r, 13, 0) + 0x47e7) >> 15;
+}
+/// `v`: parity of the exponent and fraction; not 0.
+std::int64_t rsqrt_significand(std::uint32_t v) {
+  const std::uint32_t r = v & 0x1ffffu;
+  return (quadratic(kMufuRsqrt[v >> 17], r, r, 14, 2) + 0x7fff) >> 16;
+}
+
+struct HighHalf {
+  bool negative;
+  int exponent;            ///< biased field of 11 bits
+  std::uint32_t fraction;  ///< 20 bits
+  bool nan() const { return exponent == 2047 && fraction != 0; }
+};
+HighHalf high_half(std::uint64_t x) {
+  return {(x >> 63) != 0, static_cast<int>((x >> 52) & 0x7ff),
+          static_cast<std::uint32_t>(x >> 32) & 0xfffffu};
+}
+
+constexpr std::uint64_t kNan64 = 0x7fffffff00000000u;
+constexpr std::uint64_t kInfinity64 = 0x7ff0000000000000u;
+std::uint64_t signed_word64(bool negative, std::uint64_t magnitude) {
+  return (negative ? std::uint64_t{1} << 63 : 0) | magnitude;
+}
+/// 20 of the significand's 23 bits below the leading one.
+std::uint64_t packed64(bool negative, int exponent, std::int64_t significand) {
+  if (significand == (std::int64_t{1} << 24)) {
+    significand >>= 1;
+    ++exponent;
+  }
+  if (exponent <= 0) return signed_word64(negative, 0);
+  const auto fraction = static_cast<std::uint64_t>(significand - (std::int64_t{1} << 23)) >> 3;
+  return signed_word64(negative, static_cast<std::uint64_t>(exponent) << 52 | fraction << 32);
+}
+
+}  // namespace
+
+std::uint64_t mufu_rcp64(std::uint64_t x) {
+  const HighHalf in = high_half(x);
+  if (in.nan()) return kNan64;
+  if (in.exponent == 2047) return signed_word64(in.negative, 0);
+  if (in.exponent == 0) return signed_word64(in.negative, kInfinity64);
+  return packed64(in.negative, 2045 - in.exponent, rcp_significand(in.fraction << 3));
+}
+
+std::uint64_t mufu_rsqrt64(std::uint64_t x) {
+  const HighHalf in = high_half(x);
+  if (in.nan()) return kNan64;
+  if (in.exponent == 0) return signed_word64(in.negative, kInfinity64);
+  if (in.negative) return kNan64;
+  if (in.exponent == 2047) return 0;
+  const int exponent = in.exponent - 1023;
+  const int parity = exponent & 1;
+  const int half = (exponent - parity) / 2;
+  const std::uint32_t v = (static_cast<std::uint32_t>(parity) << 23) + (in.fraction << 3);
+  if (v == 0) return packed64(false, 1023 - half, std::int64_t{1} << 23);
+  return packed64(false, 1022 - half, rsqrt_significand(v));
+}
+
 std::uint32_t mufu_rcp(std::uint32_t x) {  // U6
   const Input in = split(x);
   if (in.nan()) return kNan;
   if (in.infinite()) return signed_word(in.negative, 0);
   if (in.zero()) return signed_word(in.negative, kInfinity);
-  const std::uint32_t r = in.fraction & 0xffffu;
-  const std::int64_t s = quadratic(kMufuRcp[in.fraction >> 16], r, 2 * r, 13, 0);
-  return packed(in.negative, 253 - in.exponent, (s + 0x47e7) >> 15);
+  return packed(in.negative, 253 - in.exponent, rcp_significand(in.fraction));
 }
 
 std::uint32_t mufu_rsqrt(std::uint32_t x) {  // U7
@@ -137,9 +199,7 @@ std::uint32_t mufu_rsqrt(std::uint32_t x) {  // U7
   const int half = (exponent - parity) / 2;
   const std::uint32_t v = (static_cast<std::uint32_t>(parity) << 23) + in.fraction;
   if (v == 0) return packed(false, 127 - half, std::int64_t{1} << 23);
-  const std::uint32_t r = v & 0x1ffffu;
-  const std::int64_t s = quadratic(kMufuRsqrt[v >> 17], r, r, 14, 2);
-  return packed(false, 126 - half, (s + 0x7fff) >> 16);
+  return packed(false, 126 - half, rsqrt_significand(v));
 }
 
 namespace {

@@ -16,6 +16,10 @@ std::uint32_t mufu_lg2(std::uint32_t x);
 std::uint32_t mufu_sqrt(std::uint32_t x);
 /// tanh keeps subnormals: what is small is its own hyperbolic tangent.
 std::uint32_t mufu_tanh(std::uint32_t x);
+/// rcp and rsqrt.approx.ftz.f64 look at the high halves of f64 words only: the f32 functions with a wider
+/// exponent and 20 bits of fraction. The low half of the result is zero, a NaN gives 0x7fffffff00000000.
+std::uint64_t mufu_rcp64(std::uint64_t x);
+std::uint64_t mufu_rsqrt64(std::uint64_t x);
 /// sin and cos are a multiplication by 1/(2 pi), toward zero, and the unit's function of turns.
 std::uint32_t sin_approx(std::uint32_t x);
 std::uint32_t cos_approx(std::uint32_t x);

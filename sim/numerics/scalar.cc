@@ -65,18 +65,23 @@ std::uint64_t nan_result(ElementType type, std::initializer_list<std::uint64_t> 
   return canonical_nan(type);
 }
 
-/// .ftz flushes what is below the smallest normal number before it is rounded (D13): a result that was
-/// rounded up to that number is zero. `toward_zero` is the same operation in that rounding.
+/// .ftz flushes a result that is below the smallest normal number when it is rounded to the format's
+/// precision with no end of the exponents (D13); rounding to the format itself may have taken it up to that
+/// number. `wide` is the same operation rounded to such a format.
 template <typename Operation>
-std::uint64_t flushed_before_rounding(const FormatShape& shape, std::uint64_t result, const FloatMode& mode,
-                                      Operation toward_zero) {
+std::uint64_t flushed_if_tiny(const FormatShape& shape, std::uint64_t result, const FloatMode& mode,
+                              Operation wide) {
   const std::uint64_t smallest_normal = std::uint64_t{1} << (shape.fraction_bits + shape.padding_bits);
-  if (!mode.flush_subnormals || (result & (sign_mask(shape) - 1)) != smallest_normal) return result;
-  return flushed(shape, toward_zero());
+  const std::uint64_t sign = result & sign_mask(shape);
+  if (!mode.flush_subnormals || result - sign != smallest_normal) return result;
+  const FormatShape range{shape.exponent_bits + 2, shape.fraction_bits};
+  const std::uint64_t exponent = (wide(range) & (sign_mask(range) - 1)) >> range.fraction_bits;
+  return exponent < static_cast<std::uint64_t>(shape.minimum_exponent() + range.bias()) ? sign : result;
 }
 
+/// `target`: what the result is rounded to where it is finite; its words are of that shape then.
 std::uint64_t integer_fma(ElementType type, std::uint64_t a, std::uint64_t b, std::uint64_t c,
-                          Rounding rounding) {
+                          Rounding rounding, const FormatShape& target) {
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   const Decoded y = decode(shape, b);
@@ -90,7 +95,7 @@ std::uint64_t integer_fma(ElementType type, std::uint64_t a, std::uint64_t b, st
     return infinity_word(shape, negative);
   }
   if (is_special(z)) return infinity_word(shape, z.negative);
-  return rounded_sum(shape, product(exact_value(shape, x), exact_value(shape, y)), exact_value(shape, z),
+  return rounded_sum(target, product(exact_value(shape, x), exact_value(shape, y)), exact_value(shape, z),
                      rounding);
 }
 
@@ -105,7 +110,8 @@ std::uint64_t integer_add(ElementType type, std::uint64_t a, std::uint64_t b, Ro
   return rounded_sum(shape, exact_value(shape, x), exact_value(shape, y), rounding);
 }
 
-std::uint64_t integer_mul(ElementType type, std::uint64_t a, std::uint64_t b, Rounding rounding) {
+std::uint64_t integer_mul(ElementType type, std::uint64_t a, std::uint64_t b, Rounding rounding,
+                          const FormatShape& target) {
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   const Decoded y = decode(shape, b);
@@ -114,7 +120,7 @@ std::uint64_t integer_mul(ElementType type, std::uint64_t a, std::uint64_t b, Ro
     if (x.kind == NumberClass::zero || y.kind == NumberClass::zero) return canonical_nan(type);
     return infinity_word(shape, x.negative != y.negative);
   }
-  return round_to_format(product(exact_value(shape, x), exact_value(shape, y)), shape, rounding);
+  return round_to_format(product(exact_value(shape, x), exact_value(shape, y)), target, rounding);
 }
 
 /// Moves the highest bit of a non-zero magnitude of at most 64 bits up to position 125 or, with `even`, 124
@@ -125,7 +131,8 @@ Exact lifted(Exact value, bool even) {
   return {value.negative, value.magnitude << lift, value.exponent - lift};
 }
 
-std::uint64_t integer_div(ElementType type, std::uint64_t a, std::uint64_t b, Rounding rounding) {
+std::uint64_t integer_div(ElementType type, std::uint64_t a, std::uint64_t b, Rounding rounding,
+                          const FormatShape& target) {
   const FormatShape shape = shape_of(type);
   const Decoded x = decode(shape, a);
   const Decoded y = decode(shape, b);
@@ -140,7 +147,7 @@ std::uint64_t integer_div(ElementType type, std::uint64_t a, std::uint64_t b, Ro
   const Exact denominator = exact_value(shape, y);
   Wide quotient = numerator.magnitude / denominator.magnitude;
   if (quotient * denominator.magnitude != numerator.magnitude) quotient |= 1;
-  return round_to_format({negative, quotient, numerator.exponent - denominator.exponent}, shape, rounding);
+  return round_to_format({negative, quotient, numerator.exponent - denominator.exponent}, target, rounding);
 }
 
 std::uint64_t integer_sqrt(ElementType type, std::uint64_t a, Rounding rounding) {
@@ -211,10 +218,12 @@ std::uint64_t float_mul(ElementType type, std::uint64_t a, std::uint64_t b, Floa
   a = input(shape, a, mode);
   b = input(shape, b, mode);
   const std::uint64_t result = on_host(type, mode) ? std::bit_cast<std::uint32_t>(as_float(a) * as_float(b))
-                                                   : integer_mul(type, a, b, mode.rounding);
+                                                   : integer_mul(type, a, b, mode.rounding, shape);
   return delivered(type,
-                   flushed_before_rounding(shape, result, mode,
-                                           [&] { return integer_mul(type, a, b, Rounding::toward_zero); }),
+                   flushed_if_tiny(shape, result, mode,
+                                   [&](const FormatShape& range) {
+                                     return integer_mul(type, a, b, mode.rounding, range);
+                                   }),
                    mode);
 }
 
@@ -225,10 +234,12 @@ std::uint64_t float_fma(ElementType type, std::uint64_t a, std::uint64_t b, std:
   c = input(shape, c, mode);
   const std::uint64_t result =
       on_host(type, mode) ? std::bit_cast<std::uint32_t>(std::fma(as_float(a), as_float(b), as_float(c)))
-                          : integer_fma(type, a, b, c, mode.rounding);
+                          : integer_fma(type, a, b, c, mode.rounding, shape);
   return delivered(type,
-                   flushed_before_rounding(shape, result, mode,
-                                           [&] { return integer_fma(type, a, b, c, Rounding::toward_zero); }),
+                   flushed_if_tiny(shape, result, mode,
+                                   [&](const FormatShape& range) {
+                                     return integer_fma(type, a, b, c, mode.rounding, range);
+                                   }),
                    mode);
 }
 
@@ -237,10 +248,12 @@ std::uint64_t float_div(ElementType type, std::uint64_t a, std::uint64_t b, Floa
   a = input(shape, a, mode);
   b = input(shape, b, mode);
   const std::uint64_t result = on_host(type, mode) ? std::bit_cast<std::uint32_t>(as_float(a) / as_float(b))
-                                                   : integer_div(type, a, b, mode.rounding);
+                                                   : integer_div(type, a, b, mode.rounding, shape);
   return delivered(type,
-                   flushed_before_rounding(shape, result, mode,
-                                           [&] { return integer_div(type, a, b, Rounding::toward_zero); }),
+                   flushed_if_tiny(shape, result, mode,
+                                   [&](const FormatShape& range) {
+                                     return integer_div(type, a, b, mode.rounding, range);
+                                   }),
                    mode);
 }
 

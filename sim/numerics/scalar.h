@@ -11,7 +11,7 @@ namespace turnstile {
 struct FloatMode {
   Rounding rounding = Rounding::nearest_even;
   /// .ftz: subnormal inputs and results become zero with their sign (numerics.md O1). So does a result that
-  /// only rounding takes up to the smallest normal number (D13, docs/numerics.md).
+  /// only the wider steps among subnormals take up to the smallest normal number (D13, docs/numerics.md).
   bool flush_subnormals = false;
   /// .sat: clamp the result to [+0, 1]; NaN becomes +0.
   bool saturate = false;

@@ -246,6 +246,8 @@ TEST_CASE("ftz flushes what only rounding takes up to the smallest normal number
         0x80000000u);
   CHECK(float_mul(ElementType::f16, 0x8400, 0xbbff, ftz) == 0);
   CHECK(f32_mul(0x00800000u, 0x3f800000u, ftz) == 0x00800000u);
+  // 1 - 2^-46 is 1 in 24 bits already.
+  CHECK(f32_mul(0x00800001u, 0x3f7ffffeu, ftz) == 0x00800000u);
 }
 
 TEST_CASE("ftz makes subnormal inputs and results zero with their sign") {
