@@ -132,7 +132,8 @@ TEST_CASE("abs, neg and copysign work on the sign; the adder of the GPU makes a 
   CHECK(run("abs.ftz.f32", {0x80000001}) == 0);
   CHECK(run("neg.bf16x2", {0x3f80bf80}) == 0xbf803f80);
   CHECK(run("abs.bf16x2", {0xbf80ff81}) == 0x3f807fff);
-  CHECK(run("abs.f64", {0xfff8000000000001}) == 0xfff8000000000001);  // H200: the f64 unit leaves a NaN's sign
+  CHECK(run("abs.f64", {0xfff8000000000001}) ==
+        0xfff8000000000001);  // H200: the f64 unit leaves a NaN's sign
   CHECK(run("copysign.f32", {kOne | kMinus, kTwo}) == (kTwo | kMinus));
   CHECK(run("copysign.f64", {word(1.0), word(-2.0)}) == word(2.0));
 }
