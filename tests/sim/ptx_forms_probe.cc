@@ -47,6 +47,8 @@ Probe arithmetic_probe(const std::string& name, bool chains) {
     std::vector<uint64_t> in;
     for (size_t i = 0; i + 1 < c.operands.size(); ++i) in.push_back(form_input(c, i, 0));
     if (form_reference(c, in).kind == FormResult::Kind::unknown) continue;
+    // Modelled after this record was made; golden/records/numerics has all of their inputs.
+    if (c.form == "sqrt.approx.ftz.f32" || c.form == "tanh.approx.f32") continue;
     std::string body = c.body;
     replace_first(body, "TABLE", "table+" + std::to_string(8 * words));
     table += (table.empty() ? "" : ", ") + form_words(c);
