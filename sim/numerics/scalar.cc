@@ -75,8 +75,8 @@ std::uint64_t flushed_if_tiny(const FormatShape& shape, std::uint64_t result, co
   const std::uint64_t sign = result & sign_mask(shape);
   if (!mode.flush_subnormals || result - sign != smallest_normal) return result;
   const FormatShape range{shape.exponent_bits + 2, shape.fraction_bits};
-  const std::uint64_t exponent = (wide(range) & (sign_mask(range) - 1)) >> range.fraction_bits;
-  return exponent < static_cast<std::uint64_t>(shape.minimum_exponent() + range.bias()) ? sign : result;
+  const auto exponent = static_cast<int>((wide(range) & (sign_mask(range) - 1)) >> range.fraction_bits);
+  return exponent - range.bias() < shape.minimum_exponent() ? sign : result;
 }
 
 /// `target`: what the result is rounded to where it is finite; its words are of that shape then.
