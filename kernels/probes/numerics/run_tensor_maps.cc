@@ -137,6 +137,13 @@ int main(int argc, char** argv) {
       need(driver, driver.launch(&config, load, load_arguments, nullptr), type.name);
       write(std::string("load ") + (nan ? "nan " : "zero ") + type.name, other);
       if (nan) continue;
+      if (std::string(type.name).starts_with("tf32")) {  // words halfway between two of tf32
+        std::vector<uint32_t> ties = first;
+        for (uint32_t& word : ties) word = (word & ~0x1fffu) | 0x1000u;
+        need(driver, driver.copy_to_device(memory, ties.data(), 1024), "memory");
+        need(driver, driver.launch(&config, load, load_arguments, nullptr), type.name);
+        write(std::string("load ties ") + type.name, other);
+      }
       for (int operation = 0; operation < 9; ++operation) {
         if (!defined(type, operation)) continue;
         x = 0;
