@@ -31,7 +31,8 @@ void FollowedClasses::add(const Trace& trace, std::shared_ptr<const sim::Positio
 std::optional<FollowedClasses::Match> FollowedClasses::match(uint32_t cluster) {
   for (size_t i = 0; i < runs_.size(); ++i) {
     const Run& run = runs_[i];
-    const std::optional<sim::MovedFootprints> moved = replay_.replay(*run.tape, run.footprints, cluster);
+    const std::optional<sim::MovedFootprints> moved =
+        replay_.replay(*run.tape, run.footprints, run.written, cluster);
     if (!moved || overlap_class(moved->footprints, moved->ranges, run.written) != run.overlaps) continue;
     if (run.tape->names && alignment_class(moved->footprints, moved->ranges) != run.alignment) continue;
     const uint32_t number = sim::cta_of_trace(program_, launch_, cluster);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -45,35 +46,66 @@ class Hash {
 /// classes.
 constexpr uint64_t most_ranges = 4'000'000;
 
-/// Renames addresses of one allocation by their order, so that only overlap is left.
+/// Two reads may be of one footprint or of two: where nobody writes that makes no difference.
+bool may_conflict(const Footprint& f, std::span<const uint32_t> written) {
+  return f.space != Space::global || std::binary_search(written.begin(), written.end(), f.allocation);
+}
+
+/// What is left of the addresses of one allocation when only overlap counts: the stretches that are touched
+/// without a gap are named in the order in which they are met, wherever they lie, and places within one by
+/// their order. No access of one stretch meets one of another.
 class Renaming {
  public:
   void note(const ByteRange& range) {
-    for (uint64_t i = 0; i < range.count; ++i) {
-      points_.push_back(range.begin + i * range.stride);
-      points_.push_back(range.end + i * range.stride);
-    }
+    for (uint64_t i = 0; i < range.count; ++i)
+      if (range.begin < range.end)
+        parts_.emplace_back(range.begin + i * range.stride, range.end + i * range.stride);
   }
   void close() {
+    std::sort(parts_.begin(), parts_.end());
+    points_.reserve(2 * parts_.size());
+    uint64_t reach = 0;
+    for (const auto& [begin, end] : parts_) {
+      if (starts_.empty() || begin >= reach) starts_.push_back(begin);
+      reach = std::max(reach, end);
+      points_.push_back(begin);
+      points_.push_back(end);
+    }
+    parts_ = {};
     std::sort(points_.begin(), points_.end());
     points_.erase(std::unique(points_.begin(), points_.end()), points_.end());
+    names_.resize(starts_.size());
   }
-  uint64_t operator()(uint64_t address) const {
-    return static_cast<uint64_t>(std::lower_bound(points_.begin(), points_.end(), address) - points_.begin());
+  void add(Hash& hash, uint64_t begin, uint64_t end) {
+    if (begin >= end) return hash.add(0);
+    const auto number =
+        static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin()) - 1;
+    if (names_[number] == 0) names_[number] = ++named_;
+    const size_t first = at(starts_[number]);
+    hash.add(names_[number]);
+    hash.add(at(begin) - first);
+    hash.add(at(end) - first);
   }
 
  private:
-  std::vector<uint64_t> points_;
+  size_t at(uint64_t address) const {
+    return static_cast<size_t>(std::lower_bound(points_.begin(), points_.end(), address) - points_.begin());
+  }
+
+  std::vector<std::pair<uint64_t, uint64_t>> parts_;
+  std::vector<uint64_t> points_, starts_;
+  std::vector<uint32_t> names_;  ///< of the stretches, from 1
+  uint32_t named_ = 0;
 };
 
 bool touches_memory(const Event& e) {
   return e.kind == EventKind::access || e.kind == EventKind::async_access;
 }
 
-/// The renamings of the written allocations; empty ones if there are too many ranges.
-std::map<uint32_t, Renaming> rename_written(std::span<const Footprint> footprints,
-                                            std::span<const ByteRange> ranges,
-                                            std::span<const uint32_t> written) {
+/// The renamings of the written allocations; nothing if there are too many ranges.
+std::optional<std::map<uint32_t, Renaming>> rename_written(std::span<const Footprint> footprints,
+                                                           std::span<const ByteRange> ranges,
+                                                           std::span<const uint32_t> written) {
   std::map<uint32_t, Renaming> renamings;
   for (const uint32_t allocation : written) renamings.try_emplace(allocation);
   uint64_t total = 0;
@@ -81,7 +113,7 @@ std::map<uint32_t, Renaming> rename_written(std::span<const Footprint> footprint
     if (f.space != Space::global || !renamings.contains(f.allocation)) continue;
     for (uint32_t i = 0; i < f.range_count; ++i) total += ranges[f.first_range + i].count;
   }
-  if (total > most_ranges) return renamings;
+  if (total > most_ranges) return std::nullopt;
   for (const Footprint& f : footprints) {
     const auto at = f.space == Space::global ? renamings.find(f.allocation) : renamings.end();
     if (at == renamings.end()) continue;
@@ -133,32 +165,27 @@ void add_range(Hash& hash, const ByteRange& range) {
   hash.add(range.count);
 }
 
-void add_renamed(Hash& hash, const ByteRange& range, const Renaming& renaming, bool by_order) {
-  if (!by_order) return add_range(hash, range);
-  for (uint64_t i = 0; i < range.count; ++i) {
-    hash.add(renaming(range.begin + i * range.stride));
-    hash.add(renaming(range.end + i * range.stride));
-  }
-}
-
 void add_footprints(Hash& hash, std::span<const Footprint> footprints, std::span<const ByteRange> ranges,
                     std::span<const uint32_t> written) {
-  const std::map<uint32_t, Renaming> renamings = rename_written(footprints, ranges, written);
-  const bool by_order = std::any_of(renamings.begin(), renamings.end(),
-                                    [](const auto& entry) { return entry.second(UINT64_MAX) != 0; });
+  std::optional<std::map<uint32_t, Renaming>> renamings = rename_written(footprints, ranges, written);
+  hash.add(static_cast<uint64_t>(std::count_if(
+      footprints.begin(), footprints.end(), [&](const Footprint& f) { return may_conflict(f, written); })));
   for (const Footprint& f : footprints) {
+    if (!may_conflict(f, written)) continue;
     hash.add(static_cast<uint64_t>(f.space));
     hash.add(f.allocation);
-    const bool on_chip = f.space != Space::global;  // shared and tensor memory: as they are
-    const auto renaming = on_chip ? renamings.end() : renamings.find(f.allocation);
-    if (!on_chip && renaming == renamings.end()) continue;
     hash.add(f.range_count);
+    const bool on_chip = f.space != Space::global;  // shared and tensor memory: as they are
     for (uint32_t i = 0; i < f.range_count; ++i) {
       const ByteRange& range = ranges[f.first_range + i];
-      if (on_chip)
+      if (on_chip || !renamings) {
         add_range(hash, range);
-      else
-        add_renamed(hash, range, renaming->second, by_order);
+        continue;
+      }
+      hash.add(range.count);
+      Renaming& renaming = renamings->at(f.allocation);
+      for (uint64_t k = 0; k < range.count; ++k)
+        renaming.add(hash, range.begin + k * range.stride, range.end + k * range.stride);
     }
   }
 }
@@ -175,11 +202,24 @@ class StoredValues {
   std::unordered_map<uint64_t, uint64_t> numbers_;
 };
 
-void add_event(Hash& hash, const Event& e, StoredValues& stored) {
+/// Numbers for the footprints that may conflict, and for those that fences name.
+std::vector<uint64_t> numbers_of_footprints(const Trace& trace, std::span<const uint32_t> written) {
+  std::vector<bool> counts(trace.footprints.size());
+  for (size_t f = 0; f < counts.size(); ++f) counts[f] = may_conflict(trace.footprints[f], written);
+  for (const Event& e : trace.events)
+    if (e.kind == EventKind::fence_tensormap) counts[e.footprint] = true;
+  std::vector<uint64_t> numbers(counts.size());
+  uint64_t next = 0;
+  for (size_t f = 0; f < counts.size(); ++f)
+    numbers[f] = counts[f] ? ++next : ~uint64_t{trace.footprints[f].allocation};
+  return numbers;
+}
+
+void add_event(Hash& hash, const Event& e, std::span<const uint64_t> footprints, StoredValues& stored) {
   hash.add(static_cast<uint64_t>(e.kind) | uint64_t{e.flags} << 8 | uint64_t{e.agent.v} << 16 |
            uint64_t{e.place} << 32);
   hash.add(uint64_t{e.object} | uint64_t{e.count} << 32);
-  if (touches_memory(e)) hash.add(e.footprint);
+  if (touches_memory(e) || e.kind == EventKind::fence_tensormap) hash.add(footprints[e.footprint]);
   hash.add(stored.number(e));
   hash.add(e.generation);
   hash.add(static_cast<uint64_t>(e.scope));
@@ -278,15 +318,16 @@ TraceClass alignment_class(std::span<const Footprint> footprints, std::span<cons
 TraceClass trace_class(const Trace& trace) {
   Hash hash;
   // Sizes first, so that no two tables can be read as one another.
-  for (size_t size :
-       {trace.agents.size(), trace.barriers.size(), trace.queues.size(), trace.footprints.size(),
-        trace.ops.size(), trace.events.size(), trace.blocked.size(), trace.live_pollers.size(),
-        trace.faults.size(), trace.unknowns.size(), trace.places.size()})
+  for (size_t size : {trace.agents.size(), trace.barriers.size(), trace.queues.size(), trace.ops.size(),
+                      trace.events.size(), trace.blocked.size(), trace.live_pollers.size(),
+                      trace.faults.size(), trace.unknowns.size(), trace.places.size()})
     hash.add(size);
   add_tables(hash, trace);
-  add_footprints(hash, trace.footprints, trace.ranges, written_allocations(trace));
+  const std::vector<uint32_t> written = written_allocations(trace);
+  add_footprints(hash, trace.footprints, trace.ranges, written);
+  const std::vector<uint64_t> footprints = numbers_of_footprints(trace, written);
   StoredValues stored;
-  for (const Event& e : trace.events) add_event(hash, e, stored);
+  for (const Event& e : trace.events) add_event(hash, e, footprints, stored);
   add_end(hash, trace);
   return hash.value();
 }

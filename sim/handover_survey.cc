@@ -106,13 +106,17 @@ class Surveyor {
     if (over_ || failed_) return false;
     const Trace& trace = machine.recorder.trace();
     if (!shape_) shape_.emplace(trace);
-    shape_->pass(trace.events.size());
-    splitter_.update(machine.positions->tape_so_far(), trace, machine.cancelled);
-    splitter_.parts(machine.positions->tape_so_far(), trace);
-    add_written(trace, boundaries_.empty() ? 0 : boundaries_.back().event, trace.events.size(), written_);
+    if (comparable_) {
+      shape_->pass(trace.events.size());
+      splitter_.update(machine.positions->tape_so_far(), trace, machine.cancelled);
+      comparable_ = !splitter_.parts(machine.positions->tape_so_far(), trace).mixed && trace.faults.empty() &&
+                    trace.unknowns.empty();
+      add_written(trace, boundaries_.empty() ? 0 : boundaries_.back().event, trace.events.size(), written_);
+    }
     boundaries_.push_back({trace.events.size(), open_phases(machine)});
     over_ = machine.cancelled >= most_ || stop_() || failed_;
     if (over_) return false;
+    if (!comparable_) return true;  // it is left to see how many it takes
     int ends[2] = {-1, -1};
     const pid_t child = pipe(ends) == 0 ? fork() : -1;
     if (child == 0) {
@@ -163,7 +167,7 @@ class Surveyor {
   };
 
   const TapeParts* parts_of_run(const Trace& trace, const PositionTape* tape, uint32_t handed) {
-    if (tape == nullptr || !tape->whole) return nullptr;
+    if (tape == nullptr || !tape->whole || !comparable_) return nullptr;
     splitter_.update(*tape, trace, handed);
     const TapeParts& parts = splitter_.parts(*tape, trace);
     return parts.mixed ? nullptr : &parts;
@@ -218,9 +222,10 @@ class Surveyor {
 
   uint32_t most_;
   const std::function<bool()>& stop_;
-  bool over_ = false;    ///< no more clusters
-  bool failed_ = false;  ///< no child could be made
-  int answer_to_ = -1;   ///< in a child: its parent
+  bool over_ = false;       ///< no more clusters
+  bool failed_ = false;     ///< no child could be made
+  bool comparable_ = true;  ///< false: the tape does not fall into parts, nor does that of any longer run
+  int answer_to_ = -1;      ///< in a child: its parent
   std::optional<TraceShape> shape_;
   TapeSplitter splitter_;
   std::vector<uint32_t> written_;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "sim/copy.h"
 #include "sim/launch_control.h"
@@ -188,8 +189,27 @@ std::optional<std::vector<ByteRange>> PositionReplay::State::moved(const Positio
   return out;
 }
 
+namespace {
+
+/// Accesses that were of the same bytes and no longer are: two footprints, unless they are reads that nobody
+/// can conflict with in this cluster. Then it is enough to know all bytes that are read.
+bool add_place(std::vector<ByteRange>& all, std::vector<ByteRange>&& here, bool only_read) {
+  if (here == all) return true;
+  if (!only_read) return false;
+  all.insert(all.end(), here.begin(), here.end());
+  return true;
+}
+
+void drop_repeated(std::vector<ByteRange>& ranges) {
+  const auto key = [](const ByteRange& r) { return std::tuple(r.begin, r.end, r.stride, r.count); };
+  std::sort(ranges.begin(), ranges.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  ranges.erase(std::unique(ranges.begin(), ranges.end()), ranges.end());
+}
+
+}  // namespace
+
 std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, const MovedFootprints& before,
-                                                      uint32_t cluster) {
+                                                      std::span<const uint32_t> written, uint32_t cluster) {
   State& s = *state_;
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
@@ -207,14 +227,21 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
     const std::span<const ByteRange> old(before.ranges.data() + footprint.first_range, footprint.range_count);
     std::optional<std::vector<ByteRange>> after;
     if (footprint.space == Space::global) {
-      for (bool first = true; use != tape.moved.end() && use->first == f; ++use, first = false) {
+      // Which reads are of equal values rests on where they are; an access that does not move may be an
+      // atomic.
+      const bool only_read = !tape.names && use != tape.moved.end() &&
+                             use->second != PositionTape::fixed_use &&
+                             !std::binary_search(written.begin(), written.end(), footprint.allocation);
+      for (; use != tape.moved.end() && use->first == f; ++use) {
         auto here = s.moved(tape, tape.uses[use->second], footprint, old);
         if (!here || here->empty()) return std::nullopt;
-        // Accesses that were of the same bytes and no longer are would be two footprints.
-        if (!first && *here != *after) return std::nullopt;
-        after = std::move(here);
+        if (!after)
+          after = std::move(here);
+        else if (!add_place(*after, std::move(*here), only_read))
+          return std::nullopt;
       }
       if (!after) return std::nullopt;
+      if (only_read) drop_repeated(*after);
     }
     footprint.first_range = static_cast<uint32_t>(out.ranges.size());
     if (!after) {

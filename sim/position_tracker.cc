@@ -83,16 +83,19 @@ void PositionTracker::start(Cta& cta) {
 }
 
 std::vector<PositionTracker::Track>& PositionTracker::tracks(const Cta& cta, const Warp& warp) {
-  std::vector<Track>& out = tracks_[uint64_t{cta.index} << 32 | warp.index];
-  if (out.empty()) out.resize(program_.register_count);
-  return out;
+  if (tracks_.size() <= cta.index) tracks_.resize(size_t{cta.index} + 1);
+  std::vector<std::vector<Track>>& warps = tracks_[cta.index];
+  if (warps.size() <= warp.index) warps.resize(cta.warps.size());
+  if (warps[warp.index].empty()) warps[warp.index].resize(program_.register_count);
+  return warps[warp.index];
 }
 
 PositionTracker::Track PositionTracker::track(const Cta& cta, const Warp& warp, uint32_t reg) const {
   if (reg == Decoded::none) return {};
-  const auto at = tracks_.find(uint64_t{cta.index} << 32 | warp.index);
-  if (at == tracks_.end()) return {};
-  Track t = at->second[reg];
+  if (tracks_.size() <= cta.index || tracks_[cta.index].size() <= warp.index) return {};
+  const std::vector<Track>& all = tracks_[cta.index][warp.index];
+  if (all.empty() || all[reg].lanes == 0) return {};
+  Track t = all[reg];
   t.lanes &= warp.regs.known(reg);
   return t.lanes == 0 ? Track{} : t;
 }
@@ -148,6 +151,7 @@ void PositionTracker::give_names(const Cta& cta, Warp& warp, uint32_t reg, LaneM
 void PositionTracker::follow(const Cta& cta, Warp& warp, uint32_t reg, LaneMask lanes, uint32_t slot) {
   if (reg == Decoded::none) return;
   Track& t = tracks(cta, warp)[reg];
+  if (slot == 0 && t.lanes == 0) return;
   const LaneMask rest = t.lanes & ~lanes & warp.regs.known(reg);
   if (rest == 0 || slot == 0 || t.slot == slot) {
     t.lanes = rest | (slot == 0 ? 0 : lanes);
@@ -548,11 +552,15 @@ namespace {
 /// the launch file says.
 bool changes_known_memory(const Machine& machine) {
   const Trace& trace = machine.recorder.trace();
+  const auto has_values = [&](const Footprint& f) {
+    return f.space == Space::global && machine.global.gives_values(f.allocation);
+  };
+  // Far fewer than events.
+  if (std::none_of(trace.footprints.begin(), trace.footprints.end(), has_values)) return false;
   return std::any_of(trace.events.begin(), trace.events.end(), [&](const Event& e) {
     if ((e.kind != EventKind::access && e.kind != EventKind::async_access) || !e.has(Event::write))
       return false;
-    const Footprint& f = trace.footprints[e.footprint];
-    return f.space == Space::global && machine.global.gives_values(f.allocation);
+    return has_values(trace.footprints[e.footprint]);
   });
 }
 

@@ -87,8 +87,8 @@ class PositionTracker {
   std::shared_ptr<PositionTape> tape_ = std::make_shared<PositionTape>();
   bool with_names_ = false;
   PositionNames names_;
-  bool opaque_ = true;                                       ///< no value can come out of global memory
-  std::unordered_map<uint64_t, std::vector<Track>> tracks_;  ///< by CTA and warp
+  bool opaque_ = true;                                   ///< no value can come out of global memory
+  std::vector<std::vector<std::vector<Track>>> tracks_;  ///< by CTA, warp, register; empty: none follows
   std::unordered_map<uint64_t, std::vector<uint32_t>> nodes_by_hash_;
   std::unordered_map<uint32_t, uint32_t> answer_slots_;  ///< by handover
   std::vector<Cell> cells_{Cell{}};

@@ -120,6 +120,13 @@ TraceShape::Numbers TraceShape::numbers_of(const Event& e) {
   return n;
 }
 
+Hash128 TraceShape::ranges(uint32_t footprint) {
+  if (ranges_.size() <= footprint) ranges_.resize(trace_->footprints.size());
+  std::optional<Hash128>& known = ranges_[footprint];
+  if (!known) known = ranges_of(*trace_, trace_->footprints[footprint]);
+  return *known;
+}
+
 Hash128 TraceShape::event(const Event& e, std::span<const FootprintName> names,
                           std::span<const uint32_t> written, uint32_t handed, bool& named) {
   const Numbers n = numbers_of(e);
@@ -140,13 +147,13 @@ Hash128 TraceShape::event(const Event& e, std::span<const FootprintName> names,
   }
   if (!has_footprint(e)) return h;
   const Footprint& f = trace_->footprints[e.footprint];
-  if (f.space != Space::global) return combine(h, ranges_of(*trace_, f));
+  if (f.space != Space::global) return combine(h, ranges(e.footprint));
   if (!std::binary_search(written.begin(), written.end(), f.allocation) &&
       e.kind != EventKind::fence_tensormap)
     return with_number(h, f.allocation);
   const FootprintName& name = names[e.footprint];
   if (name.part == FootprintName::several) named = false;
-  if (name.part == FootprintName::nobody) return combine(h, ranges_of(*trace_, f));
+  if (name.part == FootprintName::nobody) return combine(h, ranges(e.footprint));
   // The own cluster stays what it is; the others by how long ago they were handed over.
   return combine(with_number(h, name.part == 0 ? ~uint64_t{0} : uint64_t{handed} - name.part), name.place);
 }

@@ -40,10 +40,12 @@ class TraceShape {
     uint64_t bytes = 0;
   };
   Numbers numbers_of(const Event& e);
+  Hash128 ranges(uint32_t footprint);
   Hash128 event(const Event& e, std::span<const FootprintName> names, std::span<const uint32_t> written,
                 uint32_t handed, bool& named);
 
   const Trace* trace_;
+  std::vector<std::optional<Hash128>> ranges_;  ///< by footprint, of those that were asked for
   size_t at_ = 0;
   uint64_t ops_ = 0;
   std::map<std::pair<EventKind, uint32_t>, uint64_t> generations_;

@@ -11,6 +11,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 
 #include "cli/check_launch.h"
 #include "cli/followed_classes.h"
@@ -280,11 +281,28 @@ TraceClass class_without_values(Trace trace) {
   return trace_class(trace);
 }
 
-/// As a set: two reads of one place may be of two places in another cluster.
+/// As a set: two reads of one place may be of two places in another cluster. Then each of the two
+/// instructions is said to read both, where nobody writes: `of_whom` counts elsewhere only.
 std::set<std::array<uint64_t, 6>> ranges_of(const GlobalAccessSummary& summary) {
-  std::set<std::array<uint64_t, 6>> out;
+  std::set<uint32_t> written;
   for (const GlobalAccessSummary::Range& r : summary.ranges)
-    out.insert({r.buffer, r.place, static_cast<uint64_t>(r.kind), r.writes, r.bytes.begin, r.bytes.end});
+    if (r.writes) written.insert(r.buffer);
+  std::set<std::array<uint64_t, 6>> out;
+  for (const GlobalAccessSummary::Range& r : summary.ranges) {
+    const uint64_t of_whom = written.contains(r.buffer) ? r.place : ~uint64_t{0};
+    out.insert({r.buffer, of_whom, static_cast<uint64_t>(r.kind), r.writes, r.bytes.begin, r.bytes.end});
+  }
+  return out;
+}
+
+/// What a verdict says, without where memory lies and without values.
+std::set<std::array<std::string, 4>> findings_of(Trace trace) {
+  std::set<std::array<std::string, 4>> out;
+  for (Event& e : trace.events)
+    if (e.kind == EventKind::access) e.bytes = 0;
+  for (const Diagnostic& d : check(trace).diagnostics)
+    out.insert({d.rule, std::to_string(static_cast<int>(d.severity)), std::to_string(d.where.ptx_line),
+                d.sides.empty() ? "" : std::to_string(d.sides[0].position.ptx_line)});
   return out;
 }
 
@@ -309,6 +327,7 @@ void compare_all(const std::string& text, const Launch& launch, Tally& tally) {
   auto followed = FollowedClasses::create(**program, launch);
   if (!followed) FAIL(followed.error().text());
   std::vector<TraceClass> of_run;
+  std::vector<std::set<std::array<std::string, 4>>> findings_of_run;  ///< executed and not followed
   for (uint64_t c = 0; c < clusters; ++c) {
     const sim::RunResult plain = run(c, false);
     const TraceClass expected = class_without_values(plain.traces[0]);
@@ -317,6 +336,7 @@ void compare_all(const std::string& text, const Launch& launch, Tally& tally) {
       INFO(text);
       INFO("cluster ", c);
       REQUIRE(of_run[match->trace_class] == expected);
+      REQUIRE(findings_of_run[match->trace_class] == findings_of(plain.traces[0]));
       const GlobalAccessSummary summary = summarize_global(plain.traces[0]);
       REQUIRE(std::equal(std::begin(summary.cta), std::end(summary.cta), std::begin(match->summary.cta)));
       REQUIRE(ranges_of(summary) == ranges_of(match->summary));
@@ -328,6 +348,7 @@ void compare_all(const std::string& text, const Launch& launch, Tally& tally) {
     if (seen.tapes[0] == nullptr || !seen.tapes[0]->loses_values)
       CHECK(class_without_values(seen.traces[0]) == expected);
     of_run.push_back(class_without_values(seen.traces[0]));
+    findings_of_run.push_back(findings_of(plain.traces[0]));
     followed->add(seen.traces[0], seen.tapes[0], of_run.size() - 1, summarize_global(seen.traces[0]));
   }
 }

@@ -44,9 +44,8 @@ TEST_CASE("CTAs that write elsewhere in global memory in the same manner are of 
 
 TEST_CASE("what could change a verdict changes the class") {
   const TraceClass base = trace_class(trace(0, 16, 0, 8));
-  CHECK(trace_class(trace(0, 15, 0, 8)) != base);  // the stores overlap
-  CHECK(trace_class(trace(16, 0, 0, 8)) !=
-        base);  // other order of places: allowed to be one class, but simple to tell apart
+  CHECK(trace_class(trace(0, 15, 0, 8)) != base);                               // the stores overlap
+  CHECK(trace_class(trace(16, 15, 0, 8)) != trace_class(trace(15, 16, 0, 8)));  // which one lies first
   CHECK(trace_class(trace(0, 16, 0, 12)) != base);
   Trace t = trace(0, 16, 0, 8);
   t.events[1].place = 0;
@@ -66,6 +65,33 @@ TEST_CASE("what could change a verdict changes the class") {
   t = trace(0, 16, 0, 8);
   t.events.pop_back();
   CHECK(trace_class(t) != base);
+}
+
+TEST_CASE("only overlap tells places in global memory apart") {
+  // The order of places that nothing overlaps, and whether two loads of memory that nobody writes are of one.
+  CHECK(trace_class(trace(16, 0, 0, 8)) == trace_class(trace(0, 16, 0, 8)));
+  Trace one = trace(0, 16, 0, 8), two = one;
+  for (Trace* t : {&one, &two}) {
+    t->events.push_back(t->events[2]);
+    t->ranges.push_back({64, 68, 0, 1});
+    t->footprints.push_back({Space::global, 1, 4, 1});
+  }
+  two.events.back().footprint = 4;
+  CHECK(trace_class(one) == trace_class(two));
+  // Stores to that memory, or a fence on what was read: then it counts.
+  for (Trace* t : {&one, &two}) {
+    t->events.push_back(t->events[2]);
+    t->events.back().flags = Event::write;
+  }
+  CHECK(trace_class(one) != trace_class(two));
+  Trace fenced = trace(0, 16, 0, 8);
+  fenced.footprints.push_back({Space::global, 1, 2, 1});
+  fenced.events.push_back({});
+  fenced.events.back().kind = EventKind::fence_tensormap;
+  fenced.events.back().footprint = 2;
+  Trace other = fenced;
+  other.events.back().footprint = 4;
+  CHECK(trace_class(fenced) != trace_class(other));
 }
 
 TEST_CASE("boxes in global memory are compared row by row") {
