@@ -118,6 +118,11 @@ Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       return cta.unknown(d, "the lane number of a shuffle depends on a value that this launch does not give");
   cta.order_strands(warp, lanes, d.index);
   // All lanes read before any writes. A lane that does not take part gives an undefined value.
+  if (!warp.regs.has_cells() && (warp.regs.known(d.src[0]) & lanes) == 0 &&
+      (d.dst.size() < 2 || d.dst[1] == Decoded::none)) {
+    if (d.dst[0] != Decoded::none) warp.regs.forget(d.dst[0], lanes);
+    return Step::next;
+  }
   std::array<uint64_t, warp_size> value{};
   std::array<Cells, warp_size> cells{};
   LaneMask known = 0, in_range = 0;

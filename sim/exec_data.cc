@@ -210,6 +210,10 @@ Step exec_move(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
     warp.regs.set_known(to, lanes);
     return Step::next;
   }
+  if (!warp.regs.has_cells() && (warp.regs.known(from) & lanes) == 0) {
+    warp.regs.forget(to, lanes);
+    return Step::next;
+  }
   for_each_lane(lanes, [&](unsigned lane) { warp.regs.copy(to, from, lane, 0, bytes); });
   return Step::next;
 }
@@ -304,6 +308,11 @@ Step exec_select(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     for_each_lane(
         lanes, [&](unsigned lane) { out[lane] = (((p[lane] ^ flip) & 1) != 0 ? a[lane] : b[lane]) & mask; });
     warp.regs.set_known(to, lanes);
+    return Step::next;
+  }
+  const LaneMask either = warp.regs.known(d.src[0]) | warp.regs.known(d.src[1]);
+  if (!warp.regs.has_cells() && (either & warp.regs.known(d.src[2]) & lanes) == 0) {
+    warp.regs.forget(to, lanes);
     return Step::next;
   }
   for_each_lane(lanes, [&](unsigned lane) {

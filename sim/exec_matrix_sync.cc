@@ -114,6 +114,14 @@ Step exec_load_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   record_rows(cta, warp, d, targets, 0);
   const unsigned rows = 8 * d.shape[0];
+  const bool without_data = !cta.with_data() && !cta.provenance();
+  if (without_data && std::all_of(targets.at.begin(), targets.at.begin() + rows, [&](const Target& t) {
+        return cta.shared.nothing_known(t.offset, row_bytes);
+      })) {
+    for (const uint32_t to : d.dst)
+      if (to != Decoded::none) warp.regs.forget(to, all_lanes);
+    return Step::next;
+  }
   ByteRun all, &row = cta.scratch;
   all.resize(size_t{rows} * row_bytes, cta.provenance());
   row.resize(row_bytes, cta.provenance());
@@ -145,6 +153,12 @@ Step exec_store_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   record_rows(cta, warp, d, targets, Event::write);
   const unsigned rows = 8 * d.shape[0];
+  const bool without_data = !cta.with_data() && !cta.provenance();
+  if (without_data && std::all_of(d.src.begin() + 1, d.src.begin() + 1 + d.shape[0],
+                                  [&](uint32_t from) { return warp.regs.known(from) == 0; })) {
+    for (unsigned r = 0; r < rows; ++r) cta.shared.forget(targets.at[r].offset, row_bytes);
+    return Step::next;
+  }
   ByteRun all;
   all.resize(size_t{rows} * row_bytes, cta.provenance());
   for (unsigned lane = 0; lane < warp_size; ++lane)

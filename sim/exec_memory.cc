@@ -67,12 +67,31 @@ bool nothing_known(const Warp& warp, const Decoded& d, LaneMask lanes) {
 
 }  // namespace
 
+namespace {
+
+/// Loads of what nobody knows: tiles that matrix operations or copies left, in a run without data.
+bool loads_nothing_known(const Cta& cta, const LaneTargets& targets, LaneMask lanes, uint64_t bytes) {
+  if (cta.with_data() || cta.provenance()) return false;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const Target& t = targets.at[static_cast<size_t>(std::countr_zero(rest))];
+    if (t.where != Target::Where::shared || !cta.shared.nothing_known(t.offset, bytes)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   LaneTargets targets;  // destinations may hold the address: every lane is resolved first
   if (const Step step = resolve_lanes(cta, warp, d, lanes, "loads", targets); step != Step::next) return step;
   if (d.poll != Decoded::none) return wait_for_flag(cta, warp, d, lanes, targets);
   record_access(cta, warp, d, targets, lanes, d.order != 0 ? uint8_t{Event::atomic} : uint8_t{0});
   const uint64_t total = uint64_t{d.bytes} * d.vector;
+  if (d.order == 0 && loads_nothing_known(cta, targets, lanes, total)) {
+    for (const uint32_t to : d.dst)
+      if (to != Decoded::none) warp.regs.forget(to, lanes);
+    return Step::next;
+  }
   ByteRun& run = cta.scratch;
   run.resize(total, cta.provenance());
   const bool everywhere = lanes == all_lanes && !cta.provenance() && warp.regs.uniform(d.src[0]) &&

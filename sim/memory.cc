@@ -38,17 +38,19 @@ bool WindowMemory::all_marked(uint64_t address, size_t bytes, uint32_t mark) con
 
 void WindowMemory::set_mark(uint64_t address, size_t bytes, uint32_t mark) {
   std::fill_n(marks_.begin() + static_cast<ptrdiff_t>(address), bytes, mark);
+  for (uint64_t block = address / block_bytes; mark != 0 && block * block_bytes < address + bytes; ++block)
+    block_known_[block] = 1;
 }
 
 void WindowMemory::forget(uint64_t address, size_t bytes) {
   if (!cells_.empty()) std::fill_n(cells_.begin() + static_cast<ptrdiff_t>(address), bytes, undefined_byte);
-  if (!marks_.empty()) set_mark(address, bytes, 0);
   const uint64_t end = address + bytes;
   for (uint64_t block = address / block_bytes; block * block_bytes < end; ++block) {
     if (block_known_[block] == 0) continue;
     const uint64_t first = std::max(address, block * block_bytes);
     const uint64_t last = std::min(end, (block + 1) * block_bytes);
     std::memset(&known_[first], 0, last - first);
+    if (!marks_.empty()) set_mark(first, last - first, 0);
     if (last - first == block_bytes) block_known_[block] = 0;
   }
 }

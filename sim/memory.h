@@ -46,6 +46,12 @@ class WindowMemory {
   void forget(uint64_t address, size_t bytes);
   const uint8_t* data(uint64_t address) const { return &value_[address]; }
   bool all_known(uint64_t address, size_t bytes) const;
+  /// No byte here is known, nor marked. A hint, by blocks: false is always right.
+  bool nothing_known(uint64_t address, size_t bytes) const {
+    for (uint64_t block = address / block_bytes; block * block_bytes < address + bytes; ++block)
+      if (block_known_[block] != 0) return false;
+    return true;
+  }
 
   /// Marks on bytes, for what follows values through memory (sim/position_tracker.h): whoever writes a byte
   /// takes its mark away, and marks of bytes that are read are kept in mind. 0: no mark.
@@ -66,7 +72,7 @@ class WindowMemory {
 
   std::vector<uint8_t> value_;
   std::vector<uint8_t> known_;
-  std::vector<uint8_t> block_known_;  ///< 0: no byte of the block is known, so there is nothing to forget
+  std::vector<uint8_t> block_known_;  ///< 0: no byte of the block is known or marked: nothing to forget
   std::vector<Hash128> cells_;
   std::vector<uint32_t> marks_;               ///< by byte; empty: nobody marks
   mutable std::vector<uint32_t> marks_read_;  ///< each once, or a few times
