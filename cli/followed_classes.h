@@ -43,6 +43,7 @@ class FollowedClasses {
     std::shared_ptr<const sim::PositionTape> tape;
     sim::MovedFootprints footprints;
     std::vector<uint32_t> written;
+    std::vector<uint32_t> exact;  ///< and those where it matters which access reads what
     TraceClass overlaps{};
     TraceClass alignment{};  ///< where the verdict may rest on equal values
     size_t trace_class = 0;

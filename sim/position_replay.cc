@@ -209,7 +209,7 @@ void drop_repeated(std::vector<ByteRange>& ranges) {
 }  // namespace
 
 std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, const MovedFootprints& before,
-                                                      std::span<const uint32_t> written, uint32_t cluster) {
+                                                      std::span<const uint32_t> exact, uint32_t cluster) {
   State& s = *state_;
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
@@ -231,7 +231,7 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
       // atomic.
       const bool only_read = !tape.names && use != tape.moved.end() &&
                              use->second != PositionTape::fixed_use &&
-                             !std::binary_search(written.begin(), written.end(), footprint.allocation);
+                             !std::binary_search(exact.begin(), exact.end(), footprint.allocation);
       for (; use != tape.moved.end() && use->first == f; ++use) {
         auto here = s.moved(tape, tape.uses[use->second], footprint, old);
         if (!here || here->empty()) return std::nullopt;

@@ -129,10 +129,11 @@ class PositionReplay {
   ~PositionReplay();
 
   /// Footprints of the cluster with this number, if it does what the run of the tape did, which left
-  /// `before` and wrote these allocations (sorted). Nothing: it differs, or that cannot be told. A footprint
-  /// of memory that is only read may stand for reads that are of several places here: it holds all of them.
+  /// `before`. Nothing: it differs, or that cannot be told. Reads of one footprint may be of several places
+  /// here: then it holds all of them, except in the allocations of `exact` (sorted), which have to hold those
+  /// that the run wrote.
   std::optional<MovedFootprints> replay(const PositionTape& tape, const MovedFootprints& before,
-                                        std::span<const uint32_t> written, uint32_t cluster);
+                                        std::span<const uint32_t> exact, uint32_t cluster);
 
   /// The same for what the run owed to one cluster id, of its own or of one that was handed over, with
   /// `cluster` in its place: the footprints of `part`.
