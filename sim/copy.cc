@@ -93,22 +93,16 @@ void fill_out_of_bounds(const TensorMap& map, ByteRun& row) {
   for (size_t i = 0; i < row.value.size(); ++i) row.value[i] = i % 2 == 0 ? 0xf7 : 0x7f;
 }
 
-/// A load through a map of tf32 rounds each element to nearest, and gives one NaN; which way it rounds a tie
-/// was not seen, so that such an element is unknown. Stores round nothing
-/// (golden/records/numerics/tensor_maps.txt).
+/// A load through a map of tf32 rounds each element to nearest even, and gives one NaN of its own. Stores
+/// round nothing (golden/records/numerics/tensor_maps.txt).
 void round_to_tf32(ByteRun& row, size_t begin, size_t end) {
   for (size_t at = begin; at + 4 <= end; at += 4) {
     const auto known = row.known.begin() + static_cast<std::ptrdiff_t>(at);
     if (std::find(known, known + 4, uint8_t{0}) != known + 4) continue;
     uint32_t word = 0;
     for (size_t i = 0; i < 4; ++i) word |= uint32_t{row.value[at + i]} << (8 * i);
-    const uint32_t dropped = word & 0x1fffu;
-    if ((word & 0x7fffffffu) > 0x7f800000u)
-      word = 0x7fffe000u;
-    else if (dropped == 0x1000u)
-      std::fill(known, known + 4, uint8_t{0});
-    else
-      word = (word + 0x1000u) & ~0x1fffu;
+    const bool nan = (word & 0x7fffffffu) > 0x7f800000u;
+    word = nan ? 0x7fffe000u : (word + 0xfffu + (word >> 13 & 1)) & ~0x1fffu;
     for (size_t i = 0; i < 4; ++i) row.value[at + i] = static_cast<uint8_t>(word >> (8 * i));
   }
 }

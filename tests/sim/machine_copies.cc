@@ -146,6 +146,36 @@ TEST_CASE("what lies outside of the tensor is filled with zeros, on every side")
   }
 }
 
+TEST_CASE("a load through a map of tf32 rounds to nearest even, and fills with halves of 0x7ff7") {
+  // Words and results: an H200's (golden/records/numerics/tensor_maps.txt).
+  const std::vector<std::pair<uint32_t, uint32_t>> seen = {
+      {0x4180c562, 0x4180c000}, {0x8042618a, 0x80426000}, {0x0f7dbf3a, 0x0f7dc000}, {0xd2a43034, 0xd2a44000},
+      {0x4180d000, 0x4180c000}, {0x7f401000, 0x7f400000}, {0xffc00000, 0x7fffe000}, {0x7fffffff, 0x7fffe000}};
+  for (const char* type : {"f32", "tf32"}) {
+    const Tensor tensor{{32}, {64}, 32, "none", "nan", {0}};
+    Setup s = load_box(tensor);
+    s.launch_text =
+        "[[params]]\ntensor_map = \"map\"\n[[params]]\nbuffer = \"in\"\n[[buffers]]\nname = \"in\"\ndtype = "
+        "\"f32\"\n"
+        "shape = [32]\nrole = \"in_out\"\nfill = \"zeros\"\n" +
+        tensor.toml("in") + "dtype = \"" + type + "\"\n";
+    // The kernel writes what it then loads.
+    s.parameters = ", .param .align 64 .b8 map[128], .param .u64 input";
+    std::string stores = "ld.param.u64 %rd5, [input]; cvta.to.global.u64 %rd5, %rd5;\n";
+    for (size_t i = 0; i < seen.size(); ++i)
+      stores += "mov.u32 %r6, " + std::to_string(seen[i].first) + "; st.global.u32 [%rd5+" +
+                std::to_string(4 * i) + "], %r6;\n";
+    s.body = stores + "fence.proxy.async;\n" + s.body;
+    const Ran r = run(s);
+    INFO(type, " ", r.problem());
+    REQUIRE(r.finished());
+    const auto words = r.words(64);
+    for (size_t i = 0; i < seen.size(); ++i)
+      CHECK(words[i] == (std::string(type) == "tf32" ? seen[i].second : seen[i].first));
+    CHECK(words[32] == 0x7ff77ff7);
+  }
+}
+
 TEST_CASE("boxes of one to five dimensions") {
   check_load({{1000}, {256}, 1000, "none", "zero", {900}});
   check_load({{32, 20}, {16, 8}, 32, "none", "zero", {4, 15}});
