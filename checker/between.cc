@@ -32,6 +32,10 @@ struct Sort {
   auto operator<=>(const Sort&) const = default;
 };
 
+Sort sort_of(const GlobalAccessSummary::Range& r) {
+  return {r.kind, r.writes, r.async, r.element, r.conditional};
+}
+
 struct Interval {
   uint64_t begin, end;
   uint32_t cta, place;
@@ -128,6 +132,10 @@ Diagnostic explain(std::span<const GlobalAccessSummary> ctas, uint32_t buffer, c
 
 }  // namespace
 
+bool same_sort(const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
+  return sort_of(a) == sort_of(b);
+}
+
 GlobalAccessSummary summarize_global(const Trace& trace) {
   GlobalAccessSummary summary;
   std::copy_n(trace.first_cta, 3, summary.cta);
@@ -169,8 +177,7 @@ GlobalAccessSummary moved_summary(const GlobalAccessSummary& of, const uint32_t 
   out.names = of.names;
   out.ranges.reserve(of.ranges.size());
   const auto same_access = [](const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
-    return a.footprint == b.footprint && a.place == b.place && a.kind == b.kind && a.writes == b.writes &&
-           a.async == b.async && a.element == b.element && a.conditional == b.conditional;
+    return a.footprint == b.footprint && a.place == b.place && same_sort(a, b);
   };
   for (size_t i = 0; i < of.ranges.size();) {
     GlobalAccessSummary::Range range = of.ranges[i];
@@ -212,12 +219,8 @@ Report check_between(std::span<const GlobalAccessSummary> ctas, const CheckOptio
           return report;
         }
         for (uint32_t i = 0; i < r.bytes.count; ++i)
-          intervals.push_back({r.bytes.begin + i * r.bytes.stride,
-                               r.bytes.end + i * r.bytes.stride,
-                               c,
-                               r.place,
-                               {r.kind, r.writes, r.async, r.element, r.conditional},
-                               tiles[c]});
+          intervals.push_back({r.bytes.begin + i * r.bytes.stride, r.bytes.end + i * r.bytes.stride, c,
+                               r.place, sort_of(r), tiles[c]});
       }
     std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
       return std::tuple(a.begin, a.end, a.cta, a.place, a.sort) <

@@ -85,6 +85,9 @@ struct GlobalAccessSummary {
   std::vector<Range> ranges;  ///< each (place, footprint) once
 };
 
+/// Whether other CTAs can tell two accesses apart by nothing but where they are.
+bool same_sort(const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b);
+
 GlobalAccessSummary summarize_global(const Trace& trace);
 
 /// The same accesses by another CTA, at `first_cta`, whose footprints lie elsewhere: `footprints` and

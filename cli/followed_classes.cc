@@ -18,9 +18,7 @@ std::vector<uint32_t> exact_allocations(const GlobalAccessSummary& summary, std:
   std::map<uint32_t, const GlobalAccessSummary::Range*> first;
   std::set<uint32_t> out(written.begin(), written.end());
   for (const GlobalAccessSummary::Range& r : summary.ranges) {
-    const GlobalAccessSummary::Range& f = *first.try_emplace(r.footprint, &r).first->second;
-    if (r.kind != f.kind || r.async != f.async || r.element != f.element || r.conditional != f.conditional)
-      out.insert(r.buffer);
+    if (!same_sort(r, *first.try_emplace(r.footprint, &r).first->second)) out.insert(r.buffer);
   }
   return {out.begin(), out.end()};
 }

@@ -51,14 +51,12 @@ SourcePosition position_of(const Place& place) {
 }
 
 bool same_access(const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
-  return a.footprint == b.footprint && a.place == b.place && a.kind == b.kind && a.writes == b.writes &&
-         a.async == b.async && a.element == b.element;
+  return a.footprint == b.footprint && a.place == b.place && same_sort(a, b);
 }
 
 /// The same as far as other CTAs can tell, wherever in the kernel it is.
 bool same_bytes(const GlobalAccessSummary::Range& a, const GlobalAccessSummary::Range& b) {
-  return a.buffer == b.buffer && a.kind == b.kind && a.writes == b.writes && a.async == b.async &&
-         a.element == b.element && a.bytes == b.bytes;
+  return a.buffer == b.buffer && same_sort(a, b) && a.bytes == b.bytes;
 }
 
 }  // namespace

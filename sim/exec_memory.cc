@@ -65,10 +65,6 @@ bool nothing_known(const Warp& warp, const Decoded& d, LaneMask lanes) {
   return (known & lanes) == 0;
 }
 
-}  // namespace
-
-namespace {
-
 /// Loads of what nobody knows: tiles that matrix operations or copies left, in a run without data.
 bool loads_nothing_known(const Cta& cta, const LaneTargets& targets, LaneMask lanes, uint64_t bytes) {
   if (cta.with_data() || cta.provenance()) return false;

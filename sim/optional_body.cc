@@ -61,7 +61,10 @@ bool Cta::enter_optional_body(Warp& warp, Fragment& fragment, LaneMask lanes) {
   const auto [known, fresh] = bodies_.try_emplace(fragment.pc);
   if (fresh) {
     known->second = optional_body(program, fragment.pc);
-    if (known->second) origin_of_unknown(*this, warp, program.code[fragment.pc].guard, lanes);
+    const auto returns = [](const Decoded& d) { return d.run == exec_atomic && !d.dst.empty(); };
+    if (known->second && !machine.asks_atomics &&
+        std::any_of(program.code.begin(), program.code.end(), returns))
+      origin_of_unknown(*this, warp, program.code[fragment.pc].guard, lanes);
   }
   if (!known->second) return false;
   const OptionalBody& body = *known->second;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/handlers.h"
@@ -26,7 +28,22 @@ bool is_plain_store(const Decoded& d) {
          (d.space == AddressSpace::global || d.space == AddressSpace::shared);
 }
 
-Sinks sinks_of(const Program& program, const Decoded& load) {
+/// Register -> instructions that read it.
+using Readers = std::unordered_map<uint32_t, std::vector<uint32_t>>;
+
+/// Nothing: some instruction reads registers that are no operands of it.
+std::optional<Readers> readers_of(const Program& program) {
+  Readers readers;
+  for (const Decoded& d : program.code) {
+    if (d.poll != Decoded::none) return std::nullopt;
+    for (const uint32_t r : d.src)
+      if (r != Decoded::none) readers[r].push_back(d.index);
+    if (d.guard != Decoded::none) readers[d.guard].push_back(d.index);
+  }
+  return readers;
+}
+
+Sinks sinks_of(const Program& program, const Readers& readers, const Decoded& load) {
   std::vector<char> carries(program.register_count, 0);
   std::vector<uint32_t> grown;
   const auto add = [&](const Decoded& d) {
@@ -36,19 +53,14 @@ Sinks sinks_of(const Program& program, const Decoded& load) {
         grown.push_back(r);
       }
   };
-  std::map<uint32_t, std::vector<uint32_t>> readers;  // register -> instructions
-  for (const Decoded& d : program.code) {
-    for (const uint32_t r : d.src)
-      if (r != Decoded::none) readers[r].push_back(d.index);
-    if (d.guard != Decoded::none) readers[d.guard].push_back(d.index);
-    if (d.poll != Decoded::none) return std::nullopt;  // reads a register that is no operand
-  }
   std::vector<uint32_t> stores;
   add(load);
   while (!grown.empty()) {
     const uint32_t from = grown.back();
     grown.pop_back();
-    for (const uint32_t i : readers[from]) {
+    const auto reading = readers.find(from);
+    if (reading == readers.end()) continue;
+    for (const uint32_t i : reading->second) {
       const Decoded& d = program.code[i];
       if (d.guard == from) return std::nullopt;
       if (stays_in_registers(d))
@@ -67,6 +79,8 @@ bool is_weak(const Event& e) { return e.kind == EventKind::access && !e.has(Even
 }  // namespace
 
 void mark_unused_loads(const Program& program, Trace& trace) {
+  const std::optional<Readers> readers = readers_of(program);
+  if (!readers) return;
   const auto warp_of = [&](const Event& e) {
     const AgentInfo& agent = trace.agents[e.agent.v];
     return uint32_t{agent.cta} << 16 | agent.warp;
@@ -80,7 +94,7 @@ void mark_unused_loads(const Program& program, Trace& trace) {
     const Decoded& d = program.code[e.place];
     if (d.run != exec_load || d.order != 0) continue;
     const auto [at, fresh] = found.try_emplace(e.place);
-    if (fresh) at->second = sinks_of(program, d);
+    if (fresh) at->second = sinks_of(program, *readers, d);
     const Sinks& sinks = at->second;
     if (sinks && std::none_of(sinks->begin(), sinks->end(), [&](uint32_t place) {
           return stored.contains({warp_of(e), place});

@@ -6,19 +6,16 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/check_launch.h"
-#include "tests/cli/program.h"
+#include "tests/cli/check_ptx.h"
 
 using namespace turnstile;
-using namespace turnstile::cli;
 
 namespace {
 
 /// Four CTAs share 16 tiles. `body` works on the tile in r2; `meet` stands before the next ticket is drawn.
 Report check_tickets(const std::string& body, const std::string& meet = "bar.sync 0;\n") {
-  const test::Folder folder("atomic-orders");
-  folder.write(
-      "k.ptx",
+  return test::check_ptx(
+      "atomic-orders",
       ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 counter, .param "
       ".u64 out)\n{\n.reg .pred %p<8>; .reg .b32 %r<16>; .reg .b64 %rd<8>;\n.shared .align 4 .b32 ticket;\n"
       ".shared .align 8 .b64 ready;\n"
@@ -30,17 +27,8 @@ Report check_tickets(const std::string& body, const std::string& meet = "bar.syn
           "ld.shared.u32 %r2, [ticket];\nsetp.ge.u32 %p2, %r2, 16;\n@%p2 bra DONE;\n"
           "shl.b32 %r3, %r2, 6;\nadd.u32 %r3, %r3, %r0;\nmul.wide.u32 %rd2, %r3, 4;\n"
           "add.s64 %rd2, %rd1, %rd2;\nst.global.u32 [%rd2], %r2;\n" +
-          body + "bra NEXT;\nDONE:\nret;\n}\n");
-  const auto launch = parse_launch(
-      "kernel = 'k.ptx'\nentry = 'k'\n[launch]\ngrid = [4, 1, 1]\nblock = [64, 1, 1]\n"
-      "[[buffers]]\nname = 'counter'\ndtype = 'u32'\nshape = [1]\nrole = 'in_out'\nfill = 'zeros'\n"
-      "control_data = true\n[[buffers]]\nname = 'out'\ndtype = 'u32'\nshape = [1024]\nrole = 'out'\n"
-      "[[params]]\nbuffer = 'counter'\n[[params]]\nbuffer = 'out'\n",
-      folder / "k.toml", {});
-  REQUIRE_MESSAGE(launch.has_value(), (launch ? std::string() : launch.error().text()));
-  const auto outcome = check_launch(*launch, {}, {});
-  REQUIRE_MESSAGE(outcome.has_value(), (outcome ? std::string() : outcome.error().text()));
-  return outcome->report;
+          body + "bra NEXT;\nDONE:\nret;\n}\n",
+      test::counter_launch("grid = [4, 1, 1]\n", 1024));
 }
 
 bool says(const Report& report, const std::string& part) {

@@ -6,20 +6,17 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/check_launch.h"
-#include "tests/cli/program.h"
+#include "tests/cli/check_ptx.h"
 
 using namespace turnstile;
-using namespace turnstile::cli;
 
 namespace {
 
 /// Four CTAs, or two clusters of two, write their part of `out`; then `guard` stands before reading all
 /// parts.
 Report check_sum(const std::string& guard, const std::string& cluster = {}) {
-  const test::Folder folder("last-arriver");
-  folder.write(
-      "k.ptx",
+  return test::check_ptx(
+      "last-arriver",
       ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 counter, .param "
       ".u64 out)\n{\n.reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<8>;\n.shared .align 4 .b32 ticket;\n"
       "ld.param.u64 %rd0, [counter];\nld.param.u64 %rd1, [out];\nmov.u32 %r0, %tid.x;\n"
@@ -28,17 +25,8 @@ Report check_sum(const std::string& guard, const std::string& cluster = {}) {
       "st.global.u32 [%rd3], %r4;\nbar.sync 0;\n" +
           guard +
           "add.s64 %rd5, %rd1, %rd4;\nld.global.u32 %r5, [%rd5];\nld.global.u32 %r6, [%rd5+256];\n"
-          "add.u32 %r5, %r5, %r6;\nst.global.u32 [%rd5+1024], %r5;\nDONE:\nret;\n}\n");
-  const auto launch = parse_launch(
-      "kernel = 'k.ptx'\nentry = 'k'\n[launch]\ngrid = [4, 1, 1]\nblock = [64, 1, 1]\n" + cluster +
-          "[[buffers]]\nname = 'counter'\ndtype = 'u32'\nshape = [1]\nrole = 'in_out'\nfill = 'zeros'\n"
-          "control_data = true\n[[buffers]]\nname = 'out'\ndtype = 'u32'\nshape = [512]\nrole = 'out'\n"
-          "[[params]]\nbuffer = 'counter'\n[[params]]\nbuffer = 'out'\n",
-      folder / "k.toml", {});
-  REQUIRE_MESSAGE(launch.has_value(), (launch ? std::string() : launch.error().text()));
-  const auto outcome = check_launch(*launch, {}, {});
-  REQUIRE_MESSAGE(outcome.has_value(), (outcome ? std::string() : outcome.error().text()));
-  return outcome->report;
+          "add.u32 %r5, %r5, %r6;\nst.global.u32 [%rd5+1024], %r5;\nDONE:\nret;\n}\n",
+      test::counter_launch("grid = [4, 1, 1]\n" + cluster, 512));
 }
 
 const std::string ticket =

@@ -6,32 +6,24 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/check_launch.h"
-#include "tests/cli/program.h"
+#include "tests/cli/check_ptx.h"
 
 using namespace turnstile;
-using namespace turnstile::cli;
 
 namespace {
 
 /// Two warps load one word of global memory; `stores` follows.
 Report check_stores(const std::string& stores, const std::string& load = "ld.global.u32 %r2, [%rd0];\n") {
-  const test::Folder folder("replicated-stores");
-  folder.write("k.ptx",
-               ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 in)\n{\n"
-               ".reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<4>;\n.shared .align 4 .b32 same; .shared "
-               ".align 4 .b32 other;\n"
-               "ld.param.u64 %rd0, [in];\nmov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\n" +
-                   load + stores + "ret;\n}\n");
-  const auto launch = parse_launch(
-      "kernel = 'k.ptx'\nentry = 'k'\n[launch]\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\n"
-      "[[buffers]]\nname = 'in'\ndtype = 'u32'\nshape = [64]\nrole = 'in_out'\nfill = 'normal'\nseed = 1\n"
-      "[[params]]\nbuffer = 'in'\n",
-      folder / "k.toml", {});
-  REQUIRE_MESSAGE(launch.has_value(), (launch ? std::string() : launch.error().text()));
-  const auto outcome = check_launch(*launch, {}, {});
-  REQUIRE_MESSAGE(outcome.has_value(), (outcome ? std::string() : outcome.error().text()));
-  return outcome->report;
+  return test::check_ptx(
+      "replicated-stores",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 in)\n{\n"
+      ".reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<4>;\n.shared .align 4 .b32 same; .shared "
+      ".align 4 .b32 other;\n"
+      "ld.param.u64 %rd0, [in];\nmov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\n" +
+          load + stores + "ret;\n}\n",
+      "[launch]\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\n[[buffers]]\nname = 'in'\ndtype = 'u32'\nshape = "
+      "[64]\nrole = 'in_out'\n"
+      "fill = 'normal'\nseed = 1\n[[params]]\nbuffer = 'in'\n");
 }
 
 const std::string replicated = "st.shared.u32 [same], %r2;\n";

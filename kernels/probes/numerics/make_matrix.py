@@ -7,6 +7,8 @@ C and D have m x n elements of 4 bytes (8 for f64). The tile's words come from g
 
 import sys
 
+from parts import write_parts
+
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f64": 64}
 
 
@@ -99,11 +101,22 @@ def words(form):
     return form.k * BITS[form.a] // 32
 
 
-def list_of(prefix, count):
-    return ", ".join(f"{prefix}{i}" for i in range(count))
+def results_loaded(places, half, typed, convert):
+    """D starts as C; of f16 two elements that lie side by side are one register."""
+    return [
+        f"  {typed} d{r} = " + (f"c[{p}] | c[{p} + 1] << 16;" if half else f"{convert}(c[{p}]);")
+        for r, p in enumerate(places)
+    ]
 
 
-def mma_kernel(number, f):
+def results_stored(places, half, back):
+    return [
+        f"  d[{p}] = d{r} & 0xffff, d[{p} + 1] = d{r} >> 16;" if half else f"  d[{p}] = {back}(d{r});"
+        for r, p in enumerate(places)
+    ]
+
+
+def mma_kernel(f):
     double = f.c == "f64"
     unit = "uint64_t" if double else "uint32_t"
     line = f.k if double else words(f)  # units in a line of A or B
@@ -128,8 +141,7 @@ def mma_kernel(number, f):
     for r in range(count):
         row = f"(g + {8 * (r if half else r // 2)}) * 8"
         places.append(f"{row} + 2 * t" if half else f"{row} + 2 * t + {r % 2}")
-    for r, p in enumerate(places):
-        out.append(f"  {typed} d{r} = " + (f"c[{p}] | c[{p} + 1] << 16;" if half else f"{operand}(c[{p}]);"))
+    out += results_loaded(places, half, typed, operand)
     name = f"mma.sync.aligned.m{f.m}n{f.n}k{f.k}.row.col"
     if f.flag("satfinite"):
         name += ".satfinite"
@@ -140,21 +152,15 @@ def mma_kernel(number, f):
     ds = ", ".join(f"%{next(numbers)}" for _ in range(count))
     as_ = ", ".join(f"%{next(numbers)}" for _ in range(a_registers))
     bs = ", ".join(f"%{next(numbers)}" for _ in range(b_registers))
-    ins = "d" if double else "r"
     value = (lambda v: f'"d"(__longlong_as_double({v}))') if double else (lambda v: f'"r"({v})')
-    del ins
     inputs = ", ".join([value(f"a{r}") for r in range(a_registers)] + [value(f"b{r}") for r in range(b_registers)])
     outputs = ", ".join(f'"+{kind}"(d{r})' for r in range(count))
     out.append(f'  asm volatile("{name} {{{ds}}}, {{{as_}}}, {{{bs}}}, {{{ds}}};" : {outputs} : {inputs});')
-    for r, p in enumerate(places):
-        if half:
-            out.append(f"  d[{p}] = d{r} & 0xffff, d[{p} + 1] = d{r} >> 16;")
-        else:
-            out.append(f"  d[{p}] = {back}(d{r});")
+    out += results_stored(places, half, back)
     return name, 32, "\n".join(out)
 
 
-def wgmma_kernel(number, f):
+def wgmma_kernel(f):
     w = words(f)
     assert w == 8
     out = [f"  __shared__ alignas(1024) uint32_t sa[{64 * 8}], sb[{f.n * 8}];"]
@@ -179,8 +185,7 @@ def wgmma_kernel(number, f):
         places.append(f"{row.format(8 * which)} * {f.n} + {8 * j} + 2 * t" + ("" if half else f" + {r % 2}"))
     convert = "__uint_as_float" if kind == "f" else ""
     back = "__float_as_uint" if kind == "f" else ""
-    for r, p in enumerate(places):
-        out.append(f"  {typed} d{r} = " + (f"c[{p}] | c[{p} + 1] << 16;" if half else f"{convert}(c[{p}]);"))
+    out += results_loaded(places, half, typed, convert)
     if registers:
         for r in range(4):
             out.append(f"  uint32_t a{r} = a[{row.format(8 * (r % 2))} * 8 + t + {4 * (r // 2)}];")
@@ -210,11 +215,7 @@ def wgmma_kernel(number, f):
     out.append('  asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");')
     for r in range(count):
         out.append(f'  asm volatile("" : "+{kind}"(d{r})::"memory");')
-    for r, p in enumerate(places):
-        if half:
-            out.append(f"  d[{p}] = d{r} & 0xffff, d[{p} + 1] = d{r} >> 16;")
-        else:
-            out.append(f"  d[{p}] = {back}(d{r});")
+    out += results_stored(places, half, back)
     return name, 128, "\n".join(out)
 
 
@@ -251,7 +252,7 @@ def main():
     texts = [[HEAD] for _ in range(parts)]
     listing = []
     for number, f in enumerate(forms()):
-        name, threads, body = (mma_kernel if f.kind == "mma" else wgmma_kernel)(number, f)
+        name, threads, body = (mma_kernel if f.kind == "mma" else wgmma_kernel)(f)
         part = number % parts
         texts[part].append(
             f"\n// {name} {f.flags()}\nextern \"C\" __global__ void __launch_bounds__({threads}) matrix_{number}"
@@ -259,11 +260,7 @@ def main():
             f"  const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;\n{body}\n}}\n"
         )
         listing.append(f"{number} {part} {threads} {tiles(f)} {f.kind} {f.m} {f.n} {f.k} {f.a} {f.b} {f.c} {f.flags()}\n")
-    for part, text in enumerate(texts):
-        with open(f"{folder}/matrix_{part}.cu", "w") as out:
-            out.write("".join(text))
-    with open(f"{folder}/matrix.list", "w") as out:
-        out.write("".join(listing))
+    write_parts(folder, "matrix", "cu", texts, listing)
 
 
 if __name__ == "__main__":

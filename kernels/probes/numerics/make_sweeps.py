@@ -9,6 +9,8 @@ import itertools
 import re
 import sys
 
+from parts import write_parts
+
 TYPES = (
     "f64 f32 tf32 f16 bf16 f16x2 bf16x2 e4m3x2 e5m2x2 s8 u8 s16 u16 s32 u32 s64 u64 b32 b64".split()
 )
@@ -224,11 +226,7 @@ def main():
     for number, (domain, mnemonic, count) in enumerate(forms(source)):
         texts[number % parts].append(kernel(number, domain, mnemonic, count))
         listing.append(f"{number} {number % parts} {domain} {mnemonic} {count} {types_of(mnemonic)[1]}\n")
-    for part, text in enumerate(texts):
-        with open(f"{folder}/sweeps_{part}.ptx", "w") as out:
-            out.write("".join(text))
-    with open(f"{folder}/sweeps.list", "w") as out:
-        out.write("".join(listing))
+    write_parts(folder, "sweeps", "ptx", texts, listing)
 
 
 if __name__ == "__main__":
