@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/numerics/mufu.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <vector>
@@ -229,26 +231,56 @@ inline std::uint32_t ex2_word(std::uint32_t x, const std::uint16_t* square_of) {
 
 std::uint32_t mufu_ex2(std::uint32_t x) { return ex2_word(x, squares()); }
 
+namespace {
+
+/// What the pieces of mufu_ex2_many hand on; a few kilobytes, so that they stay in the first cache.
+struct Ex2Block {
+  static constexpr std::size_t size = 256;
+  std::array<std::uint32_t, size> fraction;  ///< 23 bits: slice and remainder
+  std::array<std::uint32_t, size> exponent;  ///< of the result, in its place, less 1
+};
+
+/// Where the result is not the table's: |x| < 2^-23, 128 and more, a result near the ends of the exponents.
+bool decided_by_range(std::uint32_t x) {
+  const std::uint32_t size = x & 0x7fffffffu;
+  return size - 0x34000000u >= 0x42fa0000u - 0x34000000u;
+}
+
+}  // namespace
+
+// In pieces, because compilers make vectors of the first one (without tables, branches and shifts by a
+// variable), and because the second one has nothing left to do but to look up.
 void mufu_ex2_many(std::span<const std::uint32_t> x, std::uint32_t* results) {
   const std::uint16_t* square_of = squares();
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    // 2^-23 <= |x| < 128, and no result near the ends of the exponents: as ex2_word, without its questions.
-    const std::uint32_t shift = (x[i] >> 23 & 0xff) - 104;
-    const std::uint32_t significand = 0x800000u | (x[i] & 0x7fffffu);
-    std::uint32_t w = static_cast<std::uint32_t>((std::uint64_t{significand} << (shift & 31)) >> 23);
-    const std::uint32_t negative = x[i] >> 31, whole = (w & 0x7fffffu) == 0 ? 1 : 0;
-    w = (w ^ (0u - negative)) + (negative & whole);
-    const std::uint32_t f = w & 0x7fffffu, r = f & 0x1ffffu;
-    const std::uint32_t biased = 127 + static_cast<std::uint32_t>(static_cast<std::int32_t>(w) >> 23);
-    if (shift >= 30 || biased - 1 >= 253) [[unlikely]] {
-      results[i] = ex2_word(x[i], square_of);
-      continue;
+  Ex2Block block;
+  for (std::size_t start = 0; start < x.size(); start += Ex2Block::size) {
+    const std::size_t count = std::min(Ex2Block::size, x.size() - start);
+    const std::uint32_t* in = x.data() + start;
+    std::uint32_t* out = results + start;
+    std::uint32_t others = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t outside = 0u - static_cast<std::uint32_t>(decided_by_range(in[i]));
+      others |= outside;
+      // Times 2^23 is exact, and so is the truncation. Negative numbers with a fraction: one's complement
+      // (U8).
+      const float scaled = std::bit_cast<float>(in[i] & ~outside) * 0x1p23f;
+      const auto toward_zero = static_cast<std::int32_t>(scaled);
+      const std::int32_t cut = static_cast<std::int32_t>((toward_zero & 0x7fffff) != 0);
+      const std::int32_t w = toward_zero - ((toward_zero >> 31) & cut);
+      block.fraction[i] = static_cast<std::uint32_t>(w) & 0x7fffffu;
+      // The leading one of the significand adds the 1 that is missing.
+      block.exponent[i] = (static_cast<std::uint32_t>(w) & 0xff800000u) + (126u << 23);
     }
-    const MufuCoefficients& c = kMufuEx2[f >> 17];
-    const std::int64_t s =
-        std::int64_t{c.c0} * (1 << 13) + std::int64_t{c.c1} * r + std::int64_t{c.c2} * square_of[r];
-    // The leading one of the significand adds 1 to the exponent below it.
-    results[i] = ((biased - 1) << 23) + static_cast<std::uint32_t>((s + 0x77e2) >> 15);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t f = block.fraction[i], r = f & 0x1ffffu;
+      const MufuCoefficients& c = kMufuEx2[f >> 17];
+      const std::int64_t s =
+          std::int64_t{c.c0} * (1 << 13) + std::int64_t{c.c1} * r + std::int64_t{c.c2} * square_of[r];
+      out[i] = block.exponent[i] + static_cast<std::uint32_t>((s + 0x77e2) >> 15);
+    }
+    if (others == 0) continue;
+    for (std::size_t i = 0; i < count; ++i)
+      if (decided_by_range(in[i])) out[i] = ex2_word(in[i], square_of);
   }
 }
 
