@@ -133,11 +133,12 @@ struct KernelCase {
   std::vector<std::string> settings;
   double most_seconds = 0, most_megabytes = 0;  ///< 0: no bar
   std::string peer;
+  std::string verb = "check";
 };
 
-/// The whole program: PTX from file to verdict.
+/// The whole program: PTX from file to verdict, or to the bits of the outputs.
 bool measure_kernel(const KernelCase& c) {
-  std::vector<std::string> command = {TURNSTILE_BINARY_DIR "/turnstile", "check",
+  std::vector<std::string> command = {TURNSTILE_BINARY_DIR "/turnstile", c.verb,
                                       TURNSTILE_SOURCE_DIR "/" + c.file};
   for (const std::string& s : c.settings) command.insert(command.end(), {"--set", s});
   double seconds = 1e9, memory = 0;
@@ -211,9 +212,28 @@ bool measure_kernels() {
   return good;
 }
 
+bool measure_simulated() {
+  fmt::print("\n### From PTX to the bits of the outputs\n\n");
+  fmt::print("| kernel | CPU | memory | bars | peer |\n|---|--:|--:|---|---|\n");
+  return measure_kernel({"gemm_bf16_hopper 1024 x 1024 x 1024, `simulate`",
+                         "kernels/gemm_bf16_hopper/gemm.toml",
+                         {"M=1024", "N=1024", "K=1024"},
+                         3,
+                         1000,
+                         "",
+                         "simulate"});
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
+  // For bench/emulator.py: `turnstile-bench numerics FOLDER`.
+  if (count == 3 && words[1] == std::string_view("numerics"))
+    return bench::measure_numerics(words[2]) ? 0 : 1;
+  if (count != 1) {
+    fmt::print(stderr, "turnstile-bench [numerics FOLDER]\n");
+    return 2;
+  }
   fmt::print("Machine: {}, {} cores; compiler {}; CPU seconds, best of several.\n\n", processor(),
              std::thread::hardware_concurrency(), __VERSION__);
   bool good = measure_single_runs();
@@ -224,6 +244,7 @@ int main() {
   fmt::print("\nAs they are used (E3: steps that go alone, symmetry; SPIN: its partial-order reduction):\n");
   good &= measure_searches(true);
   good &= measure_kernels();
+  good &= measure_simulated();
   good &= bench::measure_numerics();
   if (!good) fmt::print("\na row above is not as it should be\n");
   return good ? 0 : 1;

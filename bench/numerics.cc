@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -54,9 +55,24 @@ struct PathName {
   const char* name;
 };
 
-/// `bar`: products a second that AVX2 has to reach; 0: none.
-bool measure_row(TensorCoreUnit unit, ElementType type, ElementType accumulator, const char* title,
-                 double bar) {
+struct MeasuredRow {
+  TensorCoreUnit unit;
+  ElementType type, accumulator;
+  const char* title;
+  double bar = 0;         ///< products a second that AVX2 has to reach; 0: none
+  const char* file = "";  ///< name of what is left for a peer; empty: nothing is
+};
+
+template <typename T>
+bool leave(const std::string& path, const std::vector<T>& values) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * sizeof(T)));
+  return static_cast<bool>(file.flush());
+}
+
+bool measure_row(const MeasuredRow& measured, const std::string& folder) {
+  const auto& [unit, type, accumulator, title, bar, file] = measured;
   const TensorCoreRow* row = find_tensor_core_row(unit, type, type, accumulator);
   if (row == nullptr) return false;
   const std::vector<uint8_t> a = operand(type, 1), b = operand(type, 2);
@@ -82,11 +98,13 @@ bool measure_row(TensorCoreUnit unit, ElementType type, ElementType accumulator,
     }
     const double fast = rate(p.path, 1);
     equal = equal && d == reference;
-    const bool judged = p.path == TilePath::avx2 && bar > 0;
+    const bool judged = p.path == TilePath::avx2 && measured.bar > 0;
     fmt::print("| | {} | {:.3g} | {:.0f} x | {} |\n", p.name, fast, fast / scalar,
                !judged ? "–" : fmt::format("{} {:.2g}", fast >= bar ? "met" : "NOT MET", bar));
   }
-  return equal;
+  if (folder.empty() || *file == 0) return equal;
+  const std::string name = folder + "/" + file;
+  return leave(name + ".a", a) && leave(name + ".b", b) && leave(name + ".d", d) && equal;
 }
 
 void measure_integers() {
@@ -113,20 +131,24 @@ void measure_ex2() {
 
 }  // namespace
 
-bool measure_numerics() {
+bool measure_numerics(const std::string& folder) {
   fmt::print("\n### Models of arithmetic, one core\n\n");
   fmt::print("A tile of {0} x {0} x {0}, N(0,1); packing included.\n\n", edge);
   fmt::print("| model | implementation | products/s | reference x | bars |\n|---|---|--:|--:|---|\n");
   using enum ElementType;
   using enum TensorCoreUnit;
-  bool good = measure_row(hopper_wgmma, f16, f32, "wgmma f16 to f32 (I13)", 1.2e9);
-  good &= measure_row(hopper_wgmma, bf16, f32, "wgmma bf16 to f32 (I13)", 1.2e9);
-  good &= measure_row(hopper_wgmma, f16, f16, "wgmma f16 to f16 (I14)", 0);
-  good &= measure_row(hopper_wgmma, tf32, f32, "wgmma tf32 to f32 (I15)", 0);
-  good &= measure_row(hopper_wgmma, e4m3, f32, "wgmma e4m3 to f32 (I16)", 1e9);
-  good &= measure_row(hopper_wgmma, e5m2, f32, "wgmma e5m2 to f32 (I16)", 1e9);
-  good &= measure_row(ampere_mma, bf16, f32, "Ampere mma bf16 to f32 (I5)", 0);
-  good &= measure_row(blackwell_tcgen05, e4m3, f32, "tcgen05 e4m3 to f32 (I21)", 0);
+  static constexpr MeasuredRow rows[] = {
+      {hopper_wgmma, f16, f32, "wgmma f16 to f32 (I13)", 1.2e9, "f16"},
+      {hopper_wgmma, bf16, f32, "wgmma bf16 to f32 (I13)", 1.2e9, "bf16"},
+      {hopper_wgmma, f16, f16, "wgmma f16 to f16 (I14)"},
+      {hopper_wgmma, tf32, f32, "wgmma tf32 to f32 (I15)"},
+      {hopper_wgmma, e4m3, f32, "wgmma e4m3 to f32 (I16)", 1e9, "e4m3"},
+      {hopper_wgmma, e5m2, f32, "wgmma e5m2 to f32 (I16)", 1e9, "e5m2"},
+      {ampere_mma, bf16, f32, "Ampere mma bf16 to f32 (I5)"},
+      {blackwell_tcgen05, e4m3, f32, "tcgen05 e4m3 to f32 (I21)"},
+  };
+  bool good = true;
+  for (const MeasuredRow& row : rows) good &= measure_row(row, folder);
   measure_integers();
   measure_ex2();
   return good;

@@ -233,55 +233,50 @@ std::uint32_t mufu_ex2(std::uint32_t x) { return ex2_word(x, squares()); }
 
 namespace {
 
-/// What the pieces of mufu_ex2_many hand on; a few kilobytes, so that they stay in the first cache.
-struct Ex2Block {
-  static constexpr std::size_t size = 256;
-  std::array<std::uint32_t, size> fraction;  ///< 23 bits: slice and remainder
-  std::array<std::uint32_t, size> exponent;  ///< of the result, in its place, less 1
-};
+constexpr std::size_t kEx2Block = 256;  // what the pieces hand on stays in the first cache
 
-/// Where the result is not the table's: |x| < 2^-23, 128 and more, a result near the ends of the exponents.
+/// Where the result is not the table's: |x| < 2^-23, 125 and more (results near the ends of the exponents).
 bool decided_by_range(std::uint32_t x) {
   const std::uint32_t size = x & 0x7fffffffu;
   return size - 0x34000000u >= 0x42fa0000u - 0x34000000u;
 }
 
+/// kEx2Block results. In pieces, because compilers make vectors of the first one (a constant number of trips,
+/// no tables, no branches, no shifts by a variable), and the second one has nothing left but to look up.
+void ex2_block(const std::uint32_t* x, const std::uint16_t* square_of, std::uint32_t* results) {
+  std::array<std::uint32_t, kEx2Block> fraction;  // 23 bits: slice and remainder
+  std::array<std::uint32_t, kEx2Block> exponent;  // of the result, in its place, less 1
+  std::uint32_t others = 0;
+  for (std::size_t i = 0; i < kEx2Block; ++i) {
+    const std::uint32_t outside = 0u - static_cast<std::uint32_t>(decided_by_range(x[i]));
+    others |= outside;
+    // Times 2^23 is exact, and so is the truncation. Negative numbers with a fraction: one's complement (U8).
+    const auto toward_zero = static_cast<std::int32_t>(std::bit_cast<float>(x[i] & ~outside) * 0x1p23f);
+    const std::int32_t cut = static_cast<std::int32_t>((toward_zero & 0x7fffff) != 0);
+    const auto w = static_cast<std::uint32_t>(toward_zero - ((toward_zero >> 31) & cut));
+    fraction[i] = w & 0x7fffffu;
+    exponent[i] = (w & 0xff800000u) + (126u << 23);
+  }
+  for (std::size_t i = 0; i < kEx2Block; ++i) {
+    const std::uint32_t r = fraction[i] & 0x1ffffu;
+    const MufuCoefficients& c = kMufuEx2[fraction[i] >> 17];
+    const std::int64_t s =
+        std::int64_t{c.c0} * (1 << 13) + std::int64_t{c.c1} * r + std::int64_t{c.c2} * square_of[r];
+    // The leading one of the significand adds the 1 that the exponent lacks.
+    results[i] = exponent[i] + static_cast<std::uint32_t>((s + 0x77e2) >> 15);
+  }
+  if (others == 0) return;
+  for (std::size_t i = 0; i < kEx2Block; ++i)
+    if (decided_by_range(x[i])) results[i] = ex2_word(x[i], square_of);
+}
+
 }  // namespace
 
-// In pieces, because compilers make vectors of the first one (without tables, branches and shifts by a
-// variable), and because the second one has nothing left to do but to look up.
 void mufu_ex2_many(std::span<const std::uint32_t> x, std::uint32_t* results) {
   const std::uint16_t* square_of = squares();
-  Ex2Block block;
-  for (std::size_t start = 0; start < x.size(); start += Ex2Block::size) {
-    const std::size_t count = std::min(Ex2Block::size, x.size() - start);
-    const std::uint32_t* in = x.data() + start;
-    std::uint32_t* out = results + start;
-    std::uint32_t others = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t outside = 0u - static_cast<std::uint32_t>(decided_by_range(in[i]));
-      others |= outside;
-      // Times 2^23 is exact, and so is the truncation. Negative numbers with a fraction: one's complement
-      // (U8).
-      const float scaled = std::bit_cast<float>(in[i] & ~outside) * 0x1p23f;
-      const auto toward_zero = static_cast<std::int32_t>(scaled);
-      const std::int32_t cut = static_cast<std::int32_t>((toward_zero & 0x7fffff) != 0);
-      const std::int32_t w = toward_zero - ((toward_zero >> 31) & cut);
-      block.fraction[i] = static_cast<std::uint32_t>(w) & 0x7fffffu;
-      // The leading one of the significand adds the 1 that is missing.
-      block.exponent[i] = (static_cast<std::uint32_t>(w) & 0xff800000u) + (126u << 23);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t f = block.fraction[i], r = f & 0x1ffffu;
-      const MufuCoefficients& c = kMufuEx2[f >> 17];
-      const std::int64_t s =
-          std::int64_t{c.c0} * (1 << 13) + std::int64_t{c.c1} * r + std::int64_t{c.c2} * square_of[r];
-      out[i] = block.exponent[i] + static_cast<std::uint32_t>((s + 0x77e2) >> 15);
-    }
-    if (others == 0) continue;
-    for (std::size_t i = 0; i < count; ++i)
-      if (decided_by_range(in[i])) out[i] = ex2_word(in[i], square_of);
-  }
+  std::size_t i = 0;
+  for (; i + kEx2Block <= x.size(); i += kEx2Block) ex2_block(x.data() + i, square_of, results + i);
+  for (; i < x.size(); ++i) results[i] = ex2_word(x[i], square_of);
 }
 
 std::uint32_t mufu_lg2(std::uint32_t x) {  // U9

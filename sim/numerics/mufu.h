@@ -24,7 +24,7 @@ std::uint64_t mufu_rsqrt64(std::uint64_t x);
 std::uint32_t sin_approx(std::uint32_t x);
 std::uint32_t cos_approx(std::uint32_t x);
 
-/// mufu_ex2 of many.
+/// mufu_ex2 of many; `results` has room for as many and does not overlap `x`.
 void mufu_ex2_many(std::span<const std::uint32_t> x, std::uint32_t* results);
 
 /// The same without .ftz, and the approximate divisions: short sequences around MUFU, as ptxas 13.0 emits
