@@ -229,17 +229,82 @@ std::vector<uint8_t> packed_rows(const Warp& warp, std::span<const uint32_t> reg
   return out;
 }
 
+/// FP6 and FP4 elements stand in bytes of their own: FP6 in the low bits, FP4 in the middle (PTX
+/// ISA 9.7.14.5, .kind::f8f6f4 and .kind::mxf8f6f4).
+void take_out_of_bytes(const FormatShape& shape, std::vector<uint8_t>& bytes) {
+  if (shape.width() >= 8) return;
+  const unsigned shift = shape == e2m1_shape ? 2 : 0;
+  for (uint8_t& b : bytes)
+    b = static_cast<uint8_t>(b >> shift & width_mask(static_cast<unsigned>(shape.width())));
+}
+
+/// The operands behind C of an mma with block scaling: a register of scales and, as PTX has them, a byte and
+/// a thread of each quad, for A and for B.
+struct ScaleOperand {
+  uint32_t data, byte, thread;
+
+  ScaleOperand(const Decoded& d, bool of_b) {
+    const size_t at = size_t{d.shape[0]} + d.shape[1] + d.shape[2] + (of_b ? 3 : 0);
+    data = d.src[at];
+    byte = d.src[at + 1];
+    thread = d.src[at + 2];
+  }
+};
+
+/// What selects the scales: the same in all lanes, or nothing.
+struct ScaleSelector {
+  unsigned byte = 0, thread = 0;
+};
+std::optional<ScaleSelector> selector_of(const Warp& warp, const ScaleOperand& o) {
+  const auto first = [&](uint32_t r) { return static_cast<unsigned>(warp.regs.get(r, 0) & 0xffffu); };
+  const ScaleSelector selected{first(o.byte), first(o.thread)};
+  for (unsigned lane = 1; lane < warp_size; ++lane)
+    if ((warp.regs.get(o.byte, lane) & 0xffffu) != selected.byte ||
+        (warp.regs.get(o.thread, lane) & 0xffffu) != selected.thread)
+      return std::nullopt;
+  return selected;
+}
+
+/// Table 37 of the PTX ISA.
+bool legal_selector(const ScaleSelector& s, unsigned blocks, bool of_b) {
+  return s.thread < (of_b ? 4u : 2u) && s.byte < 4 && s.byte % blocks == 0;
+}
+
+/// Scales of a row of A or a column of B, `blocks` each. Of a quad, one thread has those of a column; of A
+/// one has those of the row that the quad has, and the next one those of the row 8 below (figures 43 and 44).
+std::vector<uint8_t> scales_of(const Warp& warp, uint32_t data, const ScaleSelector& s, unsigned blocks,
+                               unsigned rows, bool of_b) {
+  std::vector<uint8_t> out(size_t{rows} * blocks);
+  for (unsigned row = 0; row < rows; ++row) {
+    const unsigned thread = of_b ? s.thread : 2 * s.thread + row / 8;
+    const uint64_t word = warp.regs.get(data, row % 8 * 4 + thread);
+    for (unsigned b = 0; b < blocks; ++b)
+      out[size_t{row} * blocks + b] = static_cast<uint8_t>(word >> (8 * (s.byte + b)));
+  }
+  return out;
+}
+
 /// Place of element j of a lane's part of C or D.
 constexpr size_t accumulator_place(unsigned lane, unsigned j) {
   return (lane / 4 + 8 * (j / 2)) * 8 + lane % 4 * 2 + j % 2;
 }
 
+/// Where the scales of an mma come from; no blocks: it has none.
+struct MmaScales {
+  unsigned blocks = 0;
+  ScaleSelector a, b;
+};
+
 template <typename Word>
-void multiply_fragments(Warp& warp, const Decoded& d) {
+void multiply_fragments(Warp& warp, const Decoded& d, const MmaScales& scales) {
   const MmaShape s(d);
   const std::span<const uint32_t> registers(d.src);
-  const std::vector<uint8_t> a = packed_rows(warp, registers.first(d.shape[0]), s.a_registers_across, s);
-  const std::vector<uint8_t> b = packed_rows(warp, registers.subspan(d.shape[0], d.shape[1]), 1, s);
+  std::vector<uint8_t> a = packed_rows(warp, registers.first(d.shape[0]), s.a_registers_across, s);
+  std::vector<uint8_t> b = packed_rows(warp, registers.subspan(d.shape[0], d.shape[1]), 1, s);
+  if (d.arithmetic.operand_bits == 8 && d.arithmetic.row != nullptr) {
+    take_out_of_bytes(d.arithmetic.a, a);
+    take_out_of_bytes(d.arithmetic.b, b);
+  }
   const std::span<const uint32_t> c = registers.subspan(d.shape[0] + d.shape[1], d.shape[2]);
   // Registers of 32 bits hold one accumulator or two halves.
   const unsigned of_register = size_t{d.shape[2]} * warp_size == size_t{s.rows} * s.columns ? 1 : 2;
@@ -252,6 +317,11 @@ void multiply_fragments(Warp& warp, const Decoded& d) {
   const size_t k = size_t{s.row_bytes} * 8 / d.arithmetic.operand_bits;
   if constexpr (sizeof(Word) == 8)
     multiply_matrices_f64(s.rows, s.columns, k, a, b, results);
+  else if (scales.blocks != 0)
+    multiply_scaled(d.arithmetic, s.rows, s.columns, k, a, b, scales.blocks,
+                    scales_of(warp, ScaleOperand(d, false).data, scales.a, scales.blocks, s.rows, false),
+                    scales_of(warp, ScaleOperand(d, true).data, scales.b, scales.blocks, s.columns, true),
+                    results);
   else
     multiply_matrices(d.arithmetic, s.rows, s.columns, k, a, b, results);
   for (unsigned lane = 0; lane < warp_size; ++lane)
@@ -296,11 +366,31 @@ Step exec_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   // Counts of integers may decide where control goes; sums of floats are worth their cost for their bits
   // only.
   const bool wanted = cta.options.domain == Domain::bits || d.arithmetic.model == MatrixModel::integer;
-  if (!d.opaque && wanted && all_known(warp, d)) {
+  MmaScales scales;
+  bool known = !d.opaque && wanted && all_known(warp, d);
+  if (known && (d.variant & 8) != 0) {
+    const auto a = selector_of(warp, ScaleOperand(d, false)), b = selector_of(warp, ScaleOperand(d, true));
+    scales.blocks = d.variant & 7u;
+    if (!a || !b) {
+      known = false;  // lanes that disagree: the ISA does not say whose selector counts
+    } else if (!legal_selector(*a, scales.blocks, false) || !legal_selector(*b, scales.blocks, true)) {
+      return cta.fault(
+          warp, lanes, d, "operand",
+          fmt::format("'{}' selects its scales by byte {}, thread {} of A and byte {}, thread {} of "
+                      "B; with {} scales a row the bytes are multiples of {} below 4, the threads "
+                      "0 or 1 of A and 0 to 3 of B",
+                      d.text->mnemonic, a->byte, a->thread, b->byte, b->thread, scales.blocks, scales.blocks),
+          "pass selectors of table 37 of the PTX ISA; any others are undefined behavior");
+    } else {
+      scales.a = *a;
+      scales.b = *b;
+    }
+  }
+  if (known) {
     if (d.arithmetic.model == MatrixModel::f64_chain)
-      multiply_fragments<uint64_t>(warp, d);
+      multiply_fragments<uint64_t>(warp, d, scales);
     else
-      multiply_fragments<uint32_t>(warp, d);
+      multiply_fragments<uint32_t>(warp, d, scales);
     return Step::next;
   }
   if (cta.provenance()) {

@@ -83,7 +83,8 @@ Reading read_move_matrix(const ptx::Instruction& i, Decoded& d) {
              : Reading("its modifiers");
 }
 
-// shape: registers of A, of B, of D. element_bits of A; variant 8: scaled. Sparse: half of A is stored;
+// shape: registers of A, of B, of D. element_bits of A; variant 8: scaled, and 1, 2 or 4 for the scales of a
+// row. Sparse: half of A is stored;
 // metadata and its selector stand behind C.
 Reading read_mma(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_mma;
@@ -118,11 +119,35 @@ Reading read_mma(const ptx::Instruction& i, Decoded& d) {
     return "this number of registers";
   d.bytes = bits_of(types[0]) == 64 ? 8 : 4;
   d.element_bits = static_cast<uint8_t>(a_bits);
-  d.variant = scaled ? 8 : 0;
+  d.variant = static_cast<uint8_t>(!scaled ? 0 : 8 + (has(i, "scale_vec::4X") ? 4 : packed ? 2 : 1));
   return fine;
 }
 
 namespace {
+
+/// A format of 8 bits or fewer, by its name.
+std::optional<FormatShape> narrow_format(std::string_view name) {
+  if (name == "e2m1") return e2m1_shape;
+  if (name == "e2m3") return e2m3_shape;
+  if (name == "e3m2") return e3m2_shape;
+  if (name == "e4m3") return shape_of(ElementType::e4m3);
+  if (name == "e5m2") return shape_of(ElementType::e5m2);
+  return std::nullopt;
+}
+
+/// The kinds of sm_120 (PTX ISA 9.7.14.5): FP8, FP6 and FP4 in bytes, with scales or without, and packed FP4.
+MatrixArithmetic arithmetic_of_kind(const ptx::Instruction& i, std::string_view a_name,
+                                    std::string_view b_name, ElementType accumulator) {
+  const auto a = narrow_format(a_name), b = narrow_format(b_name);
+  if (!a || !b) return {};
+  if (has(i, "kind::f8f6f4")) return narrow_mma_arithmetic(*a, *b, accumulator);
+  const FormatShape& scale = has(i, "ue4m3") ? ue4m3_shape : ue8m0_shape;
+  if (accumulator != ElementType::f32) return {};
+  if (has(i, "kind::mxf8f6f4")) return scaled_mma_arithmetic(TensorKind::mxf8f6f4, *a, *b, scale);
+  if (has(i, "kind::mxf4")) return scaled_mma_arithmetic(TensorKind::mxf4, *a, *b, scale);
+  if (has(i, "kind::mxf4nvf4")) return scaled_mma_arithmetic(TensorKind::mxf4nvf4, *a, *b, scale);
+  return {};
+}
 
 /// Integers and bits; nothing for floats.
 std::optional<MatrixArithmetic> exact_arithmetic(std::string_view a, std::string_view b, bool saturates,
@@ -152,7 +177,7 @@ std::optional<MatrixGeneration> generation_of(std::string_view target) {
 
 void bind_mma_arithmetic(Decoded& d, std::string_view target) {
   d.opaque = true;
-  if (d.sparse || (d.variant & 8) != 0) return;
+  if (d.sparse) return;
   std::vector<std::string_view> types;
   for (const std::string& m : d.text->modifiers)
     if (bits_of(m) != 0) types.push_back(m);
@@ -160,8 +185,14 @@ void bind_mma_arithmetic(Decoded& d, std::string_view target) {
   const auto generation = generation_of(target);
   const auto a = element_from_name(types[1]), b = element_from_name(types[2]),
              accumulator = element_from_name(types[0]);
+  const bool of_kind = std::any_of(d.text->modifiers.begin(), d.text->modifiers.end(),
+                                   [](const std::string& m) { return m.rfind("kind::", 0) == 0; });
   if (exact && types[0] == "s32")
     d.arithmetic = *exact;
+  else if (of_kind && accumulator && generation == MatrixGeneration::rtx_blackwell)
+    d.arithmetic = arithmetic_of_kind(*d.text, types[1], types[2], *accumulator);
+  else if (of_kind)
+    return;
   else if (!has(*d.text, "satfinite") && generation && a && b && accumulator)
     d.arithmetic = mma_arithmetic(*generation, *a, *b, *accumulator);
   d.opaque = !d.arithmetic.predicted();
