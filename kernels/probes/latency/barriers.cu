@@ -28,9 +28,9 @@ __global__ void ping_pong(uint64_t* out) {
     for (int k = 0; k < repeats; ++k) {
       if (threadIdx.x == 0) {
         arrive(ping);
-        must(wait(pong, phase));
+        wait(pong, phase);
       } else {
-        must(wait(ping, phase));
+        wait(ping, phase);
         arrive(pong);
       }
       phase ^= 1;
@@ -60,9 +60,9 @@ __global__ void late_arrival(uint64_t* out, uint32_t delay) {
       }
       *static_cast<volatile uint64_t*>(&arrived) = now();
       arrive(bar);
-      must(wait(back, phase));
+      wait(back, phase);
     } else {
-      must(wait(bar, phase));
+      wait(bar, phase);
       const uint64_t t = now();
       out[r] = t - *static_cast<volatile uint64_t*>(&arrived);
       arrive(back);
@@ -97,7 +97,7 @@ __global__ void repeat(uint64_t* out) {
     const uint64_t begin = now();
 #pragma unroll
     for (int k = 0; k < repeats; ++k) {
-      if constexpr (op == Op::try_wait_ready) must(wait(bar, 1));  // the phase before the first has completed
+      if constexpr (op == Op::try_wait_ready) wait(bar, 1);  // the phase before the first has completed
       if constexpr (op == Op::arrive_alone) {
         if (threadIdx.x == 0) arrive(never);
       }
@@ -152,7 +152,7 @@ __global__ void remote_ping_pong(uint64_t* out) {
 #pragma unroll 1
       for (int k = 0; k < repeats; ++k) {
         if (rank == 0) mbar_arrive_remote_cluster(other);
-        must(wait(bar, phase));
+        wait(bar, phase);
         if (rank == 1) mbar_arrive_remote_cluster(other);
         phase ^= 1;
       }

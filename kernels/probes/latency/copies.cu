@@ -28,7 +28,7 @@ __global__ void load_latency(uint64_t* out, const __grid_constant__ CUtensorMap 
     expect(bar, bytes);
     tile_load(shared_address(area), &map, walk ? r * static_cast<int>(tile_k) : 0, 0, bar);
     const uint64_t issued = now();
-    must(wait(bar, r & 1));
+    wait(bar, r & 1);
     out[r] = now() - begin;
     out[rounds + r] = issued - begin;
   }
@@ -46,7 +46,7 @@ __global__ void bulk_latency(uint64_t* out, const uint8_t* from, uint32_t bytes)
     const uint64_t begin = now();
     expect(bar, bytes);
     bulk_load(shared_address(area), from, bytes, bar);
-    must(wait(bar, r & 1));
+    wait(bar, r & 1);
     out[r] = now() - begin;
   }
 }
@@ -54,13 +54,13 @@ __global__ void bulk_latency(uint64_t* out, const uint8_t* from, uint32_t bytes)
 /// A producer alone: `tiles` stages of one A and one B box through a ring of four that nobody reads.
 __global__ void load_ring(uint64_t* out, const __grid_constant__ CUtensorMap a_map,
                           const __grid_constant__ CUtensorMap b_map, uint32_t tiles, uint32_t period,
-                          bool own) {
+                          uint32_t sharing) {
   extern __shared__ __align__(1024) uint8_t area[];
   __shared__ __align__(8) uint64_t objects[stages];
   if (threadIdx.x != 0) return;
   for (int s = 0; s < stages; ++s) mbar_init(shared_address(objects + s), 1);
   fence_mbarrier_init();
-  const int y = own ? static_cast<int>(blockIdx.x * rows_cta) : 0;
+  const int y = static_cast<int>(blockIdx.x / sharing * rows_cta);
   uint32_t issued = 0, seen = 0;
   uint64_t begin = now();
   int r = 0;
@@ -76,7 +76,7 @@ __global__ void load_ring(uint64_t* out, const __grid_constant__ CUtensorMap a_m
       ++issued;
       continue;
     }
-    must(wait(shared_address(objects + seen % stages), seen / stages & 1));
+    wait(shared_address(objects + seen % stages), seen / stages & 1);
     if (++seen % tiles == 0) {
       const uint64_t end = now();
       out[blockIdx.x * rounds + r++] = end - begin;
@@ -145,21 +145,23 @@ void loads(Bench& bench, uint64_t* out, uint16_t* memory, uint64_t rows, uint16_
   const CUtensorMap a = bench.tensor_map(memory, {columns, rows}, columns * 2, {tile_k, rows_a});
   const CUtensorMap b = bench.tensor_map(memory, {columns, rows}, columns * 2, {tile_k, rows_b});
   const auto sms = static_cast<unsigned>(bench.multiprocessors());
-  const auto ring = [&](const char* name, unsigned grid, uint32_t tiles, uint32_t period, bool own,
+  const auto ring = [&](const char* name, unsigned grid, uint32_t tiles, uint32_t period, uint32_t sharing,
                         const char* how) {
     bench.check(cudaMemset(flush, 1, flush_bytes), "cudaMemset");
-    bench.launch(load_ring, {grid, 32, 1, stages * stage_bytes}, out, a, b, tiles, period, own);
+    bench.launch(load_ring, {grid, 32, 1, stages * stage_bytes}, out, a, b, tiles, period, sharing);
     Samples s = bench.cycles(out, 1, grid);
     for (double& v : s.values) v = tiles * double{stage_bytes} / v;
     bench.figure(name, "bytes/cycle", s, how);
   };
-  ring("tma_load_l2.rate_one_sm", 1, 16, 4, true, "ring of four stages of 48 KiB, 192 KiB in L2");
-  ring("tma_load_l2.rate_all_sms", sms, 16, 4, true,
-       "the same on every SM, 192 KiB each; a figure is one SM's");
-  ring("tma_load_l2.rate_all_sms_same", sms, 16, 4, false, "the same on every SM, all the same 192 KiB");
-  ring("tma_load_dram.rate_one_sm", 1, 7, 256, true,
+  ring("tma_load_l2.rate_one_sm", 1, 16, 4, 1, "ring of four stages of 48 KiB, 192 KiB in L2");
+  ring("tma_load_l2.rate_all_sms", sms, 16, 4, 1, "the same on every SM, 192 KiB each; a figure is one SM's");
+  for (const uint32_t sharing : {2u, 4u, 12u, 132u}) {
+    const std::string name = "tma_load_l2.rate_shared_by_" + std::to_string(sharing);
+    ring(name.c_str(), sms, 16, 4, sharing, "the same, where that many SMs load the same 192 KiB");
+  }
+  ring("tma_load_dram.rate_one_sm", 1, 7, 256, 1,
        "ring of four stages of 48 KiB, 11 MiB that nobody has read");
-  ring("tma_load_dram.rate_all_sms", sms, 7, 256, true,
+  ring("tma_load_dram.rate_all_sms", sms, 7, 256, 1,
        "the same on every SM, 11 MiB each; a figure is one SM's");
 }
 

@@ -16,28 +16,25 @@ __device__ inline uint64_t now() {
   return t;
 }
 
-/// The loop that production kernels wait with, bounded: no probe spins for ever. False: the phase never
-/// completed.
-__device__ inline bool wait(uint32_t bar, uint32_t parity) {
-  uint32_t done;
+/// The loop that production kernels wait with, bounded: no probe spins for ever. A phase that never completes
+/// ends the kernel with a fault, so that no figure comes of it.
+__device__ inline void wait(uint32_t bar, uint32_t parity) {
   asm volatile(
       "{\n"
       ".reg .pred p, q;\n"
       ".reg .b32 left;\n"
       "mov.b32 left, 2000000;\n"
       "WAIT:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
       "@p bra DONE;\n"
       "sub.u32 left, left, 1;\n"
       "setp.ne.b32 q, left, 0;\n"
       "@q bra WAIT;\n"
+      "trap;\n"
       "DONE:\n"
-      "selp.u32 %0, 1, 0, p;\n"
-      "}"
-      : "=r"(done)
-      : "r"(bar), "r"(parity)
+      "}" ::"r"(bar),
+      "r"(parity)
       : "memory");
-  return done != 0;
 }
 __device__ inline void arrive(uint32_t bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
@@ -47,11 +44,6 @@ __device__ inline void expect(uint32_t bar, uint32_t bytes) {
 }
 __device__ inline void bar_sync(uint32_t id, uint32_t threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-/// A wait that failed ends the kernel with a fault, so that no figure comes of it.
-__device__ inline void must(bool good) {
-  if (!good) asm volatile("trap;");
 }
 
 }  // namespace latency

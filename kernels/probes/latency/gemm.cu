@@ -127,7 +127,7 @@ void measure(Bench& bench, const Run& run, const GemmShape& s) {
   void* slots = nullptr;
   size_t slot_bytes = 0;
   bench.check(cudaLibraryGetGlobal(&slots, &slot_bytes, run.timed.library, "probe_clock"), "probe_clock");
-  Samples longest, middle, nanos, first_start;
+  Samples longest, middle, nanos, first_start, inside_mhz;
   for (int i = 0; i < 20; ++i) {
     go(run.timed);
     bench.check(cudaDeviceSynchronize(), "kernel");
@@ -145,6 +145,10 @@ void measure(Bench& bench, const Run& run, const GemmShape& s) {
       n0 = std::min(n0, s0), last_start = std::max(last_start, s0);
       cta.values.push_back(static_cast<double>(c1 - c0));
     }
+    inside_mhz.values.push_back(
+        cta.values[0] /
+        static_cast<double>(std::max(v[7], std::max(v[9], v[11])) - std::min(v[1], std::min(v[3], v[5]))) *
+        1000);
     longest.values.push_back(*std::max_element(cta.values.begin(), cta.values.end()));
     middle.values.push_back(cta.median());
     nanos.values.push_back(static_cast<double>(n1 - n0) / 1000);
@@ -156,12 +160,13 @@ void measure(Bench& bench, const Run& run, const GemmShape& s) {
                 "\"clock_mhz\":%.1f",
                 s.m, s.n, s.k, grid, tiles, differ,
                 static_cast<double>(clock[0]) / static_cast<double>(clock[1]) * 1000);
-  bench.line(
-      head + text("event_us", single.best(), single.median()) + text("row_us", row.best(), row.median()) +
-      text("longest_cta_cycles", longest.best(), longest.median()) +
-      text("median_cta_cycles", middle.best(), middle.median()) +
-      text("inside_us", nanos.best(), nanos.median()) +
-      text("start_spread_us", first_start.best(), first_start.median()) + ",\"what\":\"" + s.what + "\"}");
+  bench.line(head + text("event_us", single.best(), single.median()) +
+             text("row_us", row.best(), row.median()) +
+             text("longest_cta_cycles", longest.best(), longest.median()) +
+             text("median_cta_cycles", middle.best(), middle.median()) +
+             text("inside_us", nanos.best(), nanos.median()) +
+             text("start_spread_us", first_start.best(), first_start.median()) +
+             text("inside_mhz", inside_mhz.best(), inside_mhz.median()) + ",\"what\":\"" + s.what + "\"}");
   bench.check(cudaFree(wrong), "cudaFree");
   bench.check(cudaFree(rate), "cudaFree");
 }

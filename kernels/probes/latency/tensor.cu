@@ -92,11 +92,16 @@ __device__ inline uint64_t descriptor(uint32_t address) {
     const uint64_t a = descriptor(shared_address(area) + group * 8192);                         \
     const uint64_t b = descriptor(shared_address(area) + 32768);                                \
     uint32_t* sink = to + threadIdx.x;                                                          \
+    const uint64_t clock_begin = now(), time_begin = nanoseconds();                             \
     for (int r = 0; r < rounds; ++r) {                                                          \
       __syncthreads();                                                                          \
       uint64_t cycles = 0;                                                                      \
       WGMMA_LOOP(zeros, instructions, wait);                                                    \
       if (threadIdx.x % 128 == 0) out[group * rounds + static_cast<uint32_t>(r)] = cycles;      \
+    }                                                                                           \
+    if (threadIdx.x == 0) {                                                                     \
+      out[3 * rounds + 2 * blockIdx.x] = now() - clock_begin;                                   \
+      out[3 * rounds + 2 * blockIdx.x + 1] = nanoseconds() - time_begin;                        \
     }                                                                                           \
   }
 
@@ -168,10 +173,28 @@ struct Row {
   double instructions;  ///< a turn
 };
 
+/// What the clock of SM 0 falls to while tensor cores work: the last of many launches in a row, of about that
+/// length each. `loops` is for 33 rounds of four wgmma of two warp groups, 1024 cycles a loop.
+void clock_under_load(Bench& bench, uint64_t* out, uint32_t* to, const char* name, unsigned grid,
+                      uint32_t loops, int launches) {
+  Samples rate;
+  for (int i = 0; i < 5; ++i) {
+    for (int k = 0; k < launches; ++k)
+      bench.start(reinterpret_cast<const void*>(rate_256), {grid, 256, 1, 81920}, nullptr, out, loops, to);
+    bench.check(cudaDeviceSynchronize(), "kernel");
+    const std::vector<uint64_t> v = bench.host(out + 3 * rounds, 2);
+    rate.values.push_back(static_cast<double>(v[0]) / static_cast<double>(v[1]) * 1000);
+  }
+  bench.figure(name, "MHz", rate,
+               "clock64 against globaltimer over the last of " + std::to_string(launches) +
+                   " launches in a row of wgmma m64n256k16, " + std::to_string(grid) +
+                   " CTAs of two warp groups");
+}
+
 }  // namespace
 
 void tensor(Bench& bench) {
-  uint64_t* out = bench.device<uint64_t>(3 * rounds);
+  uint64_t* out = bench.device<uint64_t>(3 * rounds + 512);
   uint32_t* to = bench.device<uint32_t>(384);
   constexpr size_t shared = 81920;
   const Row rates[] = {
@@ -206,6 +229,14 @@ void tensor(Bench& bench) {
     bench.figure(std::string(row.name) + ".latency_of_four", "cycles", bench.cycles(out, 16),
                  "fence, four instructions, commit, wait for them");
   }
+  const auto sms = static_cast<unsigned>(bench.multiprocessors());
+  clock_under_load(bench, out, to, "clock.tensor_one_sm_20us", 1, 1, 40);
+  clock_under_load(bench, out, to, "clock.tensor_one_sm_200us", 1, 10, 40);
+  clock_under_load(bench, out, to, "clock.tensor_all_sms_20us", sms, 1, 40);
+  clock_under_load(bench, out, to, "clock.tensor_all_sms_100us", sms, 5, 40);
+  clock_under_load(bench, out, to, "clock.tensor_all_sms_200us", sms, 10, 40);
+  clock_under_load(bench, out, to, "clock.tensor_all_sms_500us", sms, 25, 40);
+  clock_under_load(bench, out, to, "clock.tensor_all_sms_2ms", sms, 100, 40);
   float* floats = reinterpret_cast<float*>(to);
   bench.launch(warp_mma<1>, {1, 32}, out, floats);
   bench.figure("mma_sync_bf16.latency", "cycles", bench.cycles(out, 16), "m16n8k16 in a chain, one warp");
