@@ -139,10 +139,10 @@ int main(int argc, char** argv) {
   if (family == "--info") return latency::info();
   using Family = void (*)(latency::Bench&);
   const std::pair<const char*, Family> families[] = {
-      {"clocks", latency::clocks},    {"instructions", latency::instructions},
-      {"memory", latency::memory},    {"barriers", latency::barriers},
-      {"copies", latency::copies},    {"tensor", latency::tensor},
-      {"launches", latency::launches}};
+      {"clocks", latency::clocks},     {"instructions", latency::instructions},
+      {"memory", latency::memory},     {"barriers", latency::barriers},
+      {"copies", latency::copies},     {"tensor", latency::tensor},
+      {"launches", latency::launches}, {"load", latency::load}};
   for (const auto& [name, measure] : families) {
     if (family != name) continue;
     latency::Bench bench;

@@ -87,6 +87,7 @@ void barriers(Bench& bench);
 void copies(Bench& bench);
 void tensor(Bench& bench);
 void launches(Bench& bench);
+void load(Bench& bench);
 /// `folder` holds gemm.cubin and gemm_timed.cubin (run.sh).
 void gemm(Bench& bench, const std::string& folder);
 

@@ -61,7 +61,7 @@ lines=$work/lines
 : >"$lines"
 failed=
 # The first process sets the GPU up; the GEMM comes last, when the clock has risen.
-for family in clocks instructions memory barriers copies tensor launches gemm; do
+for family in clocks instructions memory barriers copies tensor launches load gemm; do
   begin=$SECONDS
   timeout -k 2 40 "$work/latency" "$family" "$work" >>"$lines" 2>>"$out/errors.txt"
   code=$?

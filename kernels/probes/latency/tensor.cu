@@ -3,36 +3,10 @@
 // wgmma and mma.sync: cycles an instruction when one after the other is issued, and from issue to the end of
 // the wait.
 
-#include "device.cuh"
+#include "wgmma.cuh"
 
 namespace latency {
 namespace {
-
-/// K-major operand in SWIZZLE_128B: rows of 128 bytes, 1024 bytes from one group of 8 rows to the next.
-__device__ inline uint64_t descriptor(uint32_t address) {
-  return uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 | uint64_t{1} << 16 | (address & 0x3FFFF) >> 4;
-}
-
-// The accumulators live inside one block of assembler, eight registers to a letter.
-#define EIGHT(a) "d" a "0, d" a "1, d" a "2, d" a "3, d" a "4, d" a "5, d" a "6, d" a "7"
-#define ZERO(a)                                                                                 \
-  "mov.b32 d" a "0, 0; mov.b32 d" a "1, 0; mov.b32 d" a "2, 0; mov.b32 d" a "3, 0; mov.b32 d" a \
-  "4, 0; mov.b32 d" a "5, 0; mov.b32 d" a "6, 0; mov.b32 d" a "7, 0;\n"
-#define LIST_16 EIGHT("a")
-#define LIST_32 LIST_16 ", " EIGHT("b")
-#define LIST_64 LIST_32 ", " EIGHT("c") ", " EIGHT("d")
-#define LIST_96 LIST_64 ", " EIGHT("e") ", " EIGHT("f")
-#define LIST_128 LIST_96 ", " EIGHT("g") ", " EIGHT("h")
-#define LIST_192 LIST_128 ", " EIGHT("i") ", " EIGHT("j") ", " EIGHT("k") ", " EIGHT("l")
-#define LIST_256 LIST_192 ", " EIGHT("m") ", " EIGHT("n") ", " EIGHT("o") ", " EIGHT("p")
-
-#define ZERO_16 ZERO("a")
-#define ZERO_32 ZERO_16 ZERO("b")
-#define ZERO_64 ZERO_32 ZERO("c") ZERO("d")
-#define ZERO_96 ZERO_64 ZERO("e") ZERO("f")
-#define ZERO_128 ZERO_96 ZERO("g") ZERO("h")
-#define ZERO_192 ZERO_128 ZERO("i") ZERO("j") ZERO("k") ZERO("l")
-#define ZERO_256 ZERO_192 ZERO("m") ZERO("n") ZERO("o") ZERO("p")
 
 /// `loops` turns of: fence, instructions, commit, wait. Returns cycles in %0.
 #define WGMMA_LOOP(zeros, instructions, wait)                             \
@@ -92,22 +66,14 @@ __device__ inline uint64_t descriptor(uint32_t address) {
     const uint64_t a = descriptor(shared_address(area) + group * 8192);                         \
     const uint64_t b = descriptor(shared_address(area) + 32768);                                \
     uint32_t* sink = to + threadIdx.x;                                                          \
-    const uint64_t clock_begin = now(), time_begin = nanoseconds();                             \
     for (int r = 0; r < rounds; ++r) {                                                          \
       __syncthreads();                                                                          \
       uint64_t cycles = 0;                                                                      \
       WGMMA_LOOP(zeros, instructions, wait);                                                    \
       if (threadIdx.x % 128 == 0) out[group * rounds + static_cast<uint32_t>(r)] = cycles;      \
     }                                                                                           \
-    if (threadIdx.x == 0) {                                                                     \
-      out[3 * rounds + 2 * blockIdx.x] = now() - clock_begin;                                   \
-      out[3 * rounds + 2 * blockIdx.x + 1] = nanoseconds() - time_begin;                        \
-    }                                                                                           \
   }
 
-#define DECLARED                                                                                       \
-  "da<8>, db<8>, dc<8>, dd<8>, de<8>, df<8>, dg<8>, dh<8>, di<8>, dj<8>, dk<8>, dl<8>, dm<8>, dn<8>, " \
-  "do<8>, dp<8>"
 #define BF16(n) "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16"
 #define RATE(n) WGMMA_KERNEL(rate_##n, FOUR(BF16(n), LIST_##n, ", 1, 1, 0, 0"), "1", ZERO_##n)
 #define ONCE(n) WGMMA_KERNEL(once_##n, BF16(n) " {" LIST_##n "}, %2, %3, p, 1, 1, 0, 0;\n", "0", ZERO_##n)
@@ -173,28 +139,10 @@ struct Row {
   double instructions;  ///< a turn
 };
 
-/// What the clock of SM 0 falls to while tensor cores work: the last of many launches in a row, of about that
-/// length each. `loops` is for 33 rounds of four wgmma of two warp groups, 1024 cycles a loop.
-void clock_under_load(Bench& bench, uint64_t* out, uint32_t* to, const char* name, unsigned grid,
-                      uint32_t loops, int launches) {
-  Samples rate;
-  for (int i = 0; i < 5; ++i) {
-    for (int k = 0; k < launches; ++k)
-      bench.start(reinterpret_cast<const void*>(rate_256), {grid, 256, 1, 81920}, nullptr, out, loops, to);
-    bench.check(cudaDeviceSynchronize(), "kernel");
-    const std::vector<uint64_t> v = bench.host(out + 3 * rounds, 2);
-    rate.values.push_back(static_cast<double>(v[0]) / static_cast<double>(v[1]) * 1000);
-  }
-  bench.figure(name, "MHz", rate,
-               "clock64 against globaltimer over the last of " + std::to_string(launches) +
-                   " launches in a row of wgmma m64n256k16, " + std::to_string(grid) +
-                   " CTAs of two warp groups");
-}
-
 }  // namespace
 
 void tensor(Bench& bench) {
-  uint64_t* out = bench.device<uint64_t>(3 * rounds + 512);
+  uint64_t* out = bench.device<uint64_t>(3 * rounds);
   uint32_t* to = bench.device<uint32_t>(384);
   constexpr size_t shared = 81920;
   const Row rates[] = {
@@ -229,14 +177,6 @@ void tensor(Bench& bench) {
     bench.figure(std::string(row.name) + ".latency_of_four", "cycles", bench.cycles(out, 16),
                  "fence, four instructions, commit, wait for them");
   }
-  const auto sms = static_cast<unsigned>(bench.multiprocessors());
-  clock_under_load(bench, out, to, "clock.tensor_one_sm_20us", 1, 1, 40);
-  clock_under_load(bench, out, to, "clock.tensor_one_sm_200us", 1, 10, 40);
-  clock_under_load(bench, out, to, "clock.tensor_all_sms_20us", sms, 1, 40);
-  clock_under_load(bench, out, to, "clock.tensor_all_sms_100us", sms, 5, 40);
-  clock_under_load(bench, out, to, "clock.tensor_all_sms_200us", sms, 10, 40);
-  clock_under_load(bench, out, to, "clock.tensor_all_sms_500us", sms, 25, 40);
-  clock_under_load(bench, out, to, "clock.tensor_all_sms_2ms", sms, 100, 40);
   float* floats = reinterpret_cast<float*>(to);
   bench.launch(warp_mma<1>, {1, 32}, out, floats);
   bench.figure("mma_sync_bf16.latency", "cycles", bench.cycles(out, 16), "m16n8k16 in a chain, one warp");
