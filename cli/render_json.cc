@@ -287,12 +287,14 @@ std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>
   return finished(document);
 }
 
-std::string json_of_selftest(const std::string& folder, const std::vector<golden::CaptureFamily>& families,
-                             Exit exit) {
+std::string json_of_selftest(const std::string& captures_folder,
+                             const std::vector<golden::CaptureFamily>& captures,
+                             const std::string& records_folder,
+                             const std::vector<golden::RecordFamily>& records, Exit exit) {
   Json document = head("numerics selftest", exit);
-  document["captures"] = folder;
+  document["captures"] = captures_folder;
   document["families"] = Json::array();
-  for (const golden::CaptureFamily& f : families) {
+  for (const golden::CaptureFamily& f : captures) {
     Json family = {
         {"file", f.file},   {"gpu", f.gpu},         {"instruction", f.instruction}, {"types", f.types},
         {"model", f.model}, {"vectors", f.vectors}, {"mismatches", f.mismatches}};
@@ -301,6 +303,15 @@ std::string json_of_selftest(const std::string& folder, const std::vector<golden
                          {"recorded", fmt::format("0x{:08x}", f.expected)},
                          {"computed", fmt::format("0x{:08x}", f.got)}};
     document["families"].push_back(family);
+  }
+  document["records"] = records_folder;
+  document["forms"] = Json::array();
+  for (const golden::RecordFamily& f : records) {
+    Json family = {{"operation", f.operation},  {"operands", f.operands},
+                   {"forms", f.forms},          {"results", f.results},
+                   {"mismatches", f.differing}, {"not_predicted", f.not_predicted}};
+    if (f.differing != 0) family["first"] = f.first;
+    document["forms"].push_back(family);
   }
   return finished(document);
 }

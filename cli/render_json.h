@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "golden/batch.h"
 #include "golden/captures.h"
+#include "golden/numerics/record_families.h"
 #include "golden/predict.h"
 
 namespace turnstile::cli {
@@ -32,8 +33,10 @@ std::string json_of_corpus(const golden::Expectations& table, const std::vector<
 std::string json_of_mimw(const MimwProgram& program, const std::vector<MimwOutcome>& outcomes,
                          std::optional<size_t> shown, SourceText& source, Exit exit);
 std::string json_of_cases(const std::string& path, const std::vector<CorpusLine>& lines, Exit exit);
-std::string json_of_selftest(const std::string& folder, const std::vector<golden::CaptureFamily>& families,
-                             Exit exit);
+std::string json_of_selftest(const std::string& captures_folder,
+                             const std::vector<golden::CaptureFamily>& captures,
+                             const std::string& records_folder,
+                             const std::vector<golden::RecordFamily>& records, Exit exit);
 std::string json_of_error(const std::string& verb, const Error& error);
 
 /// Tells of input that cannot be used, as the document too if `json`. Returns the exit code.
