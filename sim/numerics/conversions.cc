@@ -72,10 +72,6 @@ std::uint16_t f16_from_f32(std::uint32_t word, Rounding rounding) {
   return static_cast<std::uint16_t>(convert_float(word, ElementType::f32, ElementType::f16, rounding));
 }
 
-std::uint32_t tf32_from_f32(std::uint32_t word, Rounding rounding) {
-  return static_cast<std::uint32_t>(convert_float(word, ElementType::f32, ElementType::tf32, rounding));
-}
-
 std::uint8_t e4m3_from_f32(std::uint32_t word) {
   return static_cast<std::uint8_t>(
       convert_float(word, ElementType::f32, ElementType::e4m3, Rounding::nearest_even, Overflow::saturate));

@@ -18,8 +18,6 @@ std::uint64_t convert_float(std::uint64_t word, ElementType from, ElementType to
 std::uint16_t bf16_from_f32(std::uint32_t word, Rounding rounding = Rounding::nearest_even);
 /// cvt.rn/.rz.f16.f32.
 std::uint16_t f16_from_f32(std::uint32_t word, Rounding rounding = Rounding::nearest_even);
-/// cvt.rna.tf32.f32 (the default) or .rz: an f32 word whose low 13 bits are zero, except the canonical NaN.
-std::uint32_t tf32_from_f32(std::uint32_t word, Rounding rounding = Rounding::nearest_away);
 /// cvt.rn.satfinite.e4m3x2.f32, one element (O10).
 std::uint8_t e4m3_from_f32(std::uint32_t word);
 /// cvt.rn.satfinite.e5m2x2.f32, one element (O10).

@@ -107,6 +107,17 @@ TEST_CASE("arithmetic of an H200: approximate functions and conversions over all
   CHECK(forms == 175);
 }
 
+TEST_CASE("arithmetic of an H200: infinities and NaNs as tf32") {
+  size_t forms = 0;
+  for (const SweepRecord& record : all_sweeps()) {
+    if (record.domain != "all32" || record.mnemonic.find(".tf32.f32") == std::string::npos) continue;
+    REQUIRE(record.log2 == 22);
+    compare_blocks(record, {0x7f800000u >> 22, 0xffc00000u >> 22});
+    ++forms;
+  }
+  CHECK(forms == 5);
+}
+
 TEST_CASE("totals of the first four MUFU functions are those of the reference") {
   const std::map<std::string, uint64_t> published{{"rcp", 0x6cd72aaff7c6ee4a},
                                                   {"rsqrt", 0xc5e5897a88b74f76},
