@@ -16,8 +16,8 @@
 namespace probes {
 namespace {
 
-constexpr const Probe* all[] = {&p01, &p02, &p03, &p04, &p05, &p06, &p07, &p08, &p09,
-                                &p10, &p11, &p12, &p13, &p14, &p15, &p16, &p17, &p18};
+constexpr const Probe* all[] = {&p01, &p02, &p03, &p04, &p05, &p06, &p07, &p08, &p09, &p10,
+                                &p11, &p12, &p13, &p14, &p15, &p16, &p17, &p18, &p19};
 
 __global__ void add_one(uint64_t* cells) { cells[cell_first] += 1; }
 
