@@ -30,7 +30,8 @@ const Json& record() {
 
 const Json& line(const std::string& probe, const std::string& variant) {
   static const std::vector<Json> later = {loaded("h200_p17.json"), loaded("h200_p18.json"),
-                                          loaded("h200_p9_met.json"), loaded("h200_p12_own.json")};
+                                          loaded("h200_p9_met.json"), loaded("h200_p12_own.json"),
+                                          loaded("h200_p19.json")};
   std::vector<const Json*> records = {&record()};
   for (const Json& one : later) records.push_back(&one);
   for (const Json* one : records)
@@ -374,6 +375,24 @@ TEST_CASE("a bulk store that is in flight when its CTA exits has arrived when th
   const uint64_t idle = number("P14", "time_no_store", "exit_to_next_cta_ns");
   CHECK(number("P14", "time_committed", "exit_to_next_cta_ns") > 2 * idle);
   CHECK(number("P14", "time_wait_read", "exit_to_next_cta_ns") < 2 * idle);
+}
+
+TEST_CASE("what P19 answers contradicts no policy (Q3, Q4, Q7, Q13, Q15, Q17)") {
+  // A barrier just made and a payload just brought are found by the asynchronous proxy without a fence.
+  CHECK(number("P19", "q4_init_copy", "rounds") > 10'000'000);
+  CHECK(number("P19", "q4_init_copy", "lost_copies") == 0);
+  CHECK(number("P19", "q3_multicast_store", "stale_words") == 0);
+  CHECK(number("P19", "q3_store_before_wait", "stale_words") > 0);
+  // Lanes at two places of one warp count as one warp, together: never as two.
+  CHECK(number("P19", "q7_split_64", "first_half_passed_alone") == 0);
+  CHECK(status("P19", "q7_split_32_of_64") == "hang");
+  // An open phase is never granted; that a complete one was never denied is no promise (Q13).
+  CHECK(number("P19", "q13_try_wait", "granted") == 0);
+  CHECK(number("P19", "q13_try_wait", "denied") == 0);
+  // A second arrive does not stand for the other CTA's.
+  CHECK(number("P19", "q15_twice", "passed_before_the_other_arrived") == 0);
+  CHECK(number("P19", "q15_twice_one_cta", "passed_before_the_other_arrived") == 0);
+  CHECK(number("P19", "q17_second_does_not_wait", "flag_seen_by_the_third") == 1);
 }
 
 TEST_CASE("the stress probes can see what they look for: their controls hold") {
