@@ -180,6 +180,45 @@ std::string json_of_simulate(const Launch& launch, const golden::Prediction& pre
   return finished(document);
 }
 
+std::string json_of_timeline(const Launch& launch, const LaunchTimeline& result, const std::string& file,
+                             Exit exit) {
+  Json document = head("simulate", exit);
+  document["launch"] = launch_json(launch);
+  Json timeline = {{"estimate", true}, {"cta", result.cta}};
+  if (!result.problem.empty()) {
+    timeline["problem"] = result.problem;
+    document["timeline"] = std::move(timeline);
+    return finished(document);
+  }
+  const auto uses = [](const uint64_t(&used)[sim::time_uses]) {
+    Json json = Json::object();
+    for (size_t i = 0; i < sim::time_uses; ++i)
+      if (used[i] != 0) json[sim::name_of(static_cast<sim::TimeUse>(i))] = used[i];
+    return json;
+  };
+  uint64_t used[sim::time_uses] = {};
+  for (const sim::PathStep& step : result.timeline.path)
+    used[static_cast<size_t>(step.use)] += step.end - step.begin;
+  timeline["file"] = file;
+  timeline["cycles"] = result.timeline.cycles;
+  timeline["copy_engine_busy"] = result.timeline.copy_busy;
+  timeline["tensor_core_busy"] = result.timeline.matrix_busy;
+  timeline["critical_path"] = uses(used);
+  timeline["grid"] = {{"resident", result.grid.resident}, {"waves", result.grid.waves},
+                      {"cycles", result.grid.cycles},     {"clock_mhz", result.grid.clock_mhz},
+                      {"us", result.grid.microseconds},   {"bound_by_memory", result.grid.bound_by_memory}};
+  timeline["measured_constants"] = !result.timeline.has_tensor_memory;
+  timeline["stalls"] = Json::array();
+  for (const sim::TimelineStall& s : result.timeline.stalls)
+    timeline["stalls"].push_back({{"who", s.who},
+                                  {"for", s.what},
+                                  {"waits", s.waits},
+                                  {"cycles", s.cycles},
+                                  {"meanwhile", uses(s.used)}});
+  document["timeline"] = std::move(timeline);
+  return finished(document);
+}
+
 std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit) {
   Json document = head(verb, exit);
   document["cases"] = Json::array();

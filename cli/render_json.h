@@ -12,6 +12,7 @@
 #include "cli/mimw_corpus.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
+#include "cli/timeline.h"
 #include "golden/batch.h"
 #include "golden/captures.h"
 #include "golden/numerics/record_families.h"
@@ -26,6 +27,9 @@ std::string json_of_check(const std::vector<CheckOutcome>& outcomes, std::option
                           SourceText& source, Exit exit);
 std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
                              const std::vector<OutputSummary>& outputs, Exit exit);
+/// `file`: where the picture went.
+std::string json_of_timeline(const Launch& launch, const LaunchTimeline& result, const std::string& file,
+                             Exit exit);
 std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>& rows, Exit exit);
 std::string json_of_batch(const golden::RowQuestion& question, const golden::RowAnswer& answer, Exit exit);
 std::string json_of_corpus(const golden::Expectations& table, const std::vector<MutantAnswer>& mutants,

@@ -14,10 +14,12 @@
 #include "cli/launch_options.h"
 #include "cli/render_json.h"
 #include "cli/render_text.h"
+#include "cli/timeline.h"
 #include "cli/verbs.h"
 #include "golden/digest.h"
 #include "golden/predict.h"
 #include "golden/record.h"
+#include "model/files.h"
 #include "model/launch/npy.h"
 
 namespace turnstile::cli {
@@ -29,6 +31,8 @@ constexpr uint64_t shown_elements = 8;
 struct SimulateArguments {
   LaunchOptions launch;
   std::string out_folder;
+  std::string timeline_file;
+  uint32_t cta = 0;
   bool json = false;
 };
 
@@ -104,9 +108,27 @@ std::string render(const Launch& launch, const golden::Prediction& prediction,
   return out + (exact ? style.good(verdict) : style.error(verdict)) + line.substr(verdict.size()) + "\n";
 }
 
+/// Times instead of values: one CTA is executed, and no output computed.
+Exit run_timeline(const SimulateArguments& arguments, const Launch& launch, const Terminal& terminal) {
+  terminal.progress(fmt::format("  executing CTA {}", arguments.cta));
+  const Result<LaunchTimeline> result = timeline_of(launch, arguments.cta);
+  if (!result) return refuse(terminal, "simulate", arguments.json, result.error());
+  if (result->problem.empty())
+    if (const Result<void> written = write_file_atomically(arguments.timeline_file, trace_events_of(*result));
+        !written)
+      return refuse(terminal, "simulate", arguments.json, written.error());
+  const Exit exit = result->problem.empty() ? Exit::clean
+                    : result->undecided     ? Exit::inconclusive
+                                            : Exit::findings;
+  terminal.print(arguments.json ? json_of_timeline(launch, *result, arguments.timeline_file, exit)
+                                : render_timeline(launch, *result, arguments.timeline_file, terminal.out()));
+  return exit;
+}
+
 Exit run_simulate(const SimulateArguments& arguments, const Terminal& terminal) {
   const Result<Launch> launch = launch_of(arguments.launch);
   if (!launch) return refuse(terminal, "simulate", arguments.json, launch.error());
+  if (!arguments.timeline_file.empty()) return run_timeline(arguments, *launch, terminal);
   terminal.progress(fmt::format("  simulating {} CTAs", launch->cta_count()));
   const Result<golden::Prediction> prediction = golden::predict(*launch);
   if (!prediction) return refuse(terminal, "simulate", arguments.json, prediction.error());
@@ -126,6 +148,9 @@ constexpr const char* simulate_examples = R"(Examples:
       output buffers. These are the bits that the GPU would give.
   turnstile simulate gemm.toml --set M=64 --fill special --out results
       Inputs with Inf, NaN and subnormals; writes results/C.npy (bf16 as 16-bit integers).
+  turnstile simulate gemm.toml --set K=4096 --timeline gemm.json
+      When each warp, the copy engine and the tensor core of one CTA do what: an estimate for an H200. Lists
+      where warps wait, and writes a picture for https://ui.perfetto.dev (docs/timeline.md).
 
 Exit codes: 0 predicted, 1 the kernel hangs or faults, 2 usage or unreadable input, 3 something has no exact model.)";
 
@@ -137,6 +162,13 @@ void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit) {
   add_launch_options(*verb, arguments->launch);
   verb->add_option("--out", arguments->out_folder, "Write each output as a .npy file into this folder")
       ->type_name("FOLDER");
+  CLI::Option* timeline = verb->add_option("--timeline", arguments->timeline_file,
+                                           "Write a Perfetto trace of one CTA's estimated times; no outputs")
+                              ->type_name("FILE")
+                              ->excludes("--out");
+  verb->add_option("--cta", arguments->cta, "The CTA of the timeline, x fastest (default 0)")
+      ->type_name("N")
+      ->needs(timeline);
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
   verb->footer(simulate_examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_simulate(*arguments, terminal); });

@@ -304,6 +304,8 @@ struct Trace {
   std::vector<Footprint> footprints;
   std::vector<AsyncOp> ops;
   std::vector<Event> events;
+  std::vector<uint32_t> work;  ///< empty, or of each event: what its agent executed since its event before,
+                               ///< in the unit of the function that weighs instructions (sim/launch_run.h)
   std::vector<Blocked> blocked;       ///< empty if every strand exited
   std::vector<AgentId> live_pollers;  ///< strands stopped by the step limit
   bool cut_short = false;  ///< the execution ended before its strands did, at a fault or an unknown: what is

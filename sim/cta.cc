@@ -218,7 +218,9 @@ bool Cta::run_warp(Warp& warp) {
     if (d.uses_fragments) note_touched(warp, d);
     const LaneMask lanes = active;
     if (machine.positions != nullptr) machine.positions->before(*this, warp, d, lanes);
+    const AgentId worker = machine.work.empty() ? AgentId{} : any_strand(warp, lanes);
     const Step step = d.run(*this, warp, d, lanes);
+    if (!machine.work.empty() && step != Step::blocked) recorder.work(worker, machine.work[d.index]);
     if (machine.positions != nullptr) machine.positions->after(*this, warp, d, lanes, step);
     switch (step) {
       case Step::next: {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/launch/launch.h"
@@ -46,6 +47,8 @@ struct RunOptions {
   /// is inconclusive, and its accesses after the first such answer are Event::conditional.
   bool atomics_in_order = false;
   std::map<size_t, uint64_t> others_add;  ///< number of such an add in its machine, from 0: added before it
+  /// If set, weighs instructions by mnemonic, and traces say how much their agents executed (Trace::work).
+  uint16_t (*work_of)(std::string_view mnemonic) = nullptr;
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise

@@ -33,6 +33,10 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
   }
   for (const std::string& name : p.variable_names) trace.allocation_names.push_back(name);
   add_shared_names(p, l, trace);
+  if (o.work_of != nullptr) {
+    recorder.count_work();
+    for (const Place& place : p.places) work.push_back(o.work_of(place.instruction));
+  }
   for (uint32_t number : numbers) {
     const Dim3 position{number % l.grid[0], number / l.grid[0] % l.grid[1], number / l.grid[0] / l.grid[1]};
     ctas.push_back(std::make_unique<Cta>(*this, static_cast<uint16_t>(ctas.size()), position));

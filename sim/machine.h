@@ -40,6 +40,7 @@ class Machine {
   Recorder recorder;
   FlagWords flags;
   NameSource names;
+  std::vector<uint16_t> work;            ///< by instruction, if RunOptions::work_of weighs them
   bool wants_names = false;              ///< with Domain::names it could have gone on
   bool asks_atomics = false;             ///< RunResult::asks_atomics
   std::vector<uint64_t> atomic_answers;  ///< RunResult::atomic_answers

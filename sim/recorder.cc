@@ -2,6 +2,7 @@
 #include "sim/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/must.h"
 #include "sim/hash128.h"
@@ -15,7 +16,19 @@ Event& Recorder::add(EventKind kind, AgentId agent, uint32_t place) {
   e.agent = agent;
   e.place = place;
   trace_.events.push_back(e);
+  if (counts_work_) {
+    // What lands is noted under its issuer, which is elsewhere by then.
+    const bool lands = kind == EventKind::async_access || kind == EventKind::async_complete;
+    const bool any = !lands && agent.v < work_.size();
+    trace_.work.push_back(any ? std::exchange(work_[agent.v], 0) : 0);
+  }
   return trace_.events.back();
+}
+
+void Recorder::work(AgentId agent, uint32_t amount) {
+  if (work_.size() <= agent.v) work_.resize(trace_.agents.size());
+  uint32_t& sum = work_[agent.v];
+  sum = sum > UINT32_MAX - amount ? UINT32_MAX : sum + amount;
 }
 
 uint32_t Recorder::footprint(Space space, uint32_t allocation, std::span<const ByteRange> ranges) {

@@ -21,6 +21,9 @@ class Recorder {
   Trace& trace() { return trace_; }
   const Trace& trace() const { return trace_; }
   Event& add(EventKind kind, AgentId agent, uint32_t place);
+  /// From now on the trace says what agents executed between their events (Trace::work).
+  void count_work() { counts_work_ = true; }
+  void work(AgentId agent, uint32_t amount);
   bool full() const { return trace_.events.size() >= event_limit_; }
 
   /// The footprint with exactly these ranges (sorted, disjoint), new or known.
@@ -43,6 +46,8 @@ class Recorder {
  private:
   Trace trace_;
   uint64_t event_limit_;
+  bool counts_work_ = false;
+  std::vector<uint32_t> work_;  ///< by agent, since its last event
   std::unordered_map<uint64_t, std::vector<uint32_t>> footprints_by_hash_;
   std::unordered_map<uint32_t, std::vector<AgentId>> free_agents_;  ///< by CTA and warp
 };
