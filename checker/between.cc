@@ -81,6 +81,7 @@ const char* verb(AccessKind kind) {
 }
 
 std::string cta_name(const GlobalAccessSummary& s) {
+  if (s.cta[1] == GlobalAccessSummary::of_ticket) return "the CTA of ticket " + std::to_string(s.cta[0]);
   return "CTA (" + std::to_string(s.cta[0]) + ", " + std::to_string(s.cta[1]) + ", " +
          std::to_string(s.cta[2]) + ")";
 }

@@ -80,7 +80,8 @@ struct GlobalAccessSummary {
     std::vector<std::string> buffers;  ///< by buffer number
     std::vector<SourcePosition> places;
   };
-  uint32_t cta[3] = {0, 0, 0};
+  static constexpr uint32_t of_ticket = 0xffffffff;
+  uint32_t cta[3] = {0, 0, 0};  ///< or {n, of_ticket, 0}: whichever draws ticket n (sim/tickets.h)
   std::shared_ptr<const Names> names = std::make_shared<Names>();
   std::vector<Range> ranges;  ///< each (place, footprint) once
 };

@@ -65,7 +65,8 @@ Result<AtomicOrders> run_atomic_orders(const sim::Program& program, const Launch
     choice.others_add = order;
     Result<sim::RunResult> done = sim::run_launch(program, launch, choice);
     if (!done) return tl::unexpected<Error>(done.error());
-    const std::vector<uint64_t> answers = done->atomic_answers.front();
+    std::vector<uint64_t> answers;
+    for (const sim::AtomicAnswer& a : done->atomic_answers.front()) answers.push_back(a.value);
     if (answers.empty()) return answers;
     ++out.runs;
     Report report = decide(done->traces.front(), options).report;

@@ -19,6 +19,7 @@
 #include "cli/source_text.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/tickets.h"
 #include "cli/trace_class.h"
 #include "model/must.h"
 #include "sim/grouping.h"
@@ -251,6 +252,8 @@ class Folder {
       ctas += c.handed == first->handed ? c.ctas : 0;
     }
     must(first != nullptr, "a finding that no class has");
+    if (first->handed != 0 && outcome_.draws_tickets)
+      return fmt::format("when {} draws {}", first->first_cta, counted(first->handed, "ticket"));
     if (first->handed != 0)
       return fmt::format("when launch control hands {} over to {}", counted(first->handed, "cluster"),
                          first->first_cta);
@@ -302,15 +305,21 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       limits.ctas == 0 ? traces : std::min((limits.ctas + ctas_each - 1) / ctas_each, traces);
   const uint64_t wanted = wanted_traces * ctas_each;
   start = Clock::now();
-  const Handovers handovers = handovers_of(**program, launch, traces, wanted == total, interrupted);
+  const Result<TicketScheduler> scheduler = find_tickets(**program, launch, traces);
+  if (!scheduler) return tl::unexpected(scheduler.error());
+  const sim::TicketCounter* tickets = scheduler->counter ? &*scheduler->counter : nullptr;
+  outcome.draws_tickets = tickets != nullptr;
+  const Handovers handovers =
+      tickets != nullptr ? drawn_tickets_of(**program, launch, *tickets, wanted == total, interrupted)
+                         : handovers_of(**program, launch, traces, wanted == total, interrupted);
   outcome.execute_seconds += since(start);
   uint64_t done = 0;
   std::optional<Clock::time_point> first_error;
   bool cut = false;  // an error stands, and the other CTAs took too long
   bool asks_atomics = false;
-  Result<FollowedClasses> followed = FollowedClasses::create(**program, launch);
+  Result<FollowedClasses> followed = FollowedClasses::create(**program, launch, tickets);
   if (!followed) return tl::unexpected(followed.error());
-  Result<HandedOver> handed_over = HandedOver::create(**program, launch);
+  Result<HandedOver> handed_over = HandedOver::create(**program, launch, tickets);
   if (!handed_over) return tl::unexpected(handed_over.error());
   HandoverVerdict handed_verdict;
   // One trace for each cluster, and each cluster once: only then one can stand for another.
@@ -330,7 +339,8 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       run_options.clusters_to_cancel = handed;
       // What was not run is said once, below; where clusters run together, by the trace itself.
       run_options.every_cancel_count = handovers.all || traces > 1;
-      run_options.follow_position = follow || stands_for_all;
+      run_options.follow_position = follow || stands_for_all || (tickets != nullptr && traces > 1);
+      run_options.tickets = tickets;
       start = Clock::now();
       const uint64_t first = next;
       for (; next < wanted_here && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
@@ -362,6 +372,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
           tape = nullptr;
         }
         const size_t number = folder.add(trace, alone, handed != handovers.counts.front(), tape);
+        if (tickets != nullptr && traces > 1 && !stands_for_all) handed_over->add_refusal(trace, tape);
         if (stands_for_all) {
           handed_over->add(trace, tape, handed);
           handed_verdict.certified = handed_verdict.certified && folder.certified(number);
@@ -390,7 +401,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   if (folder.lacks_reads() && !keep_reads) return std::nullopt;
   start = Clock::now();
   folder.finish();
-  if (sim::takes_clusters(**program) && traces > 1 && !cut)
+  if (((sim::takes_clusters(**program) && traces > 1) || tickets != nullptr) && !cut)
     outcome.launch_control = conclude_handovers(handovers, handed_verdict, traces, outcome.report);
   outcome.check_seconds += since(start);
   start = Clock::now();
@@ -399,6 +410,8 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
     return tl::unexpected(judged.error());
   outcome.execute_seconds += since(start);
 
+  asks_atomics = asks_atomics || scheduler->why_not || (tickets != nullptr && handed_verdict.objection);
+  if (scheduler->why_not) outcome.report.inconclusive.push_back(*scheduler->why_not);
   if (asks_atomics && traces == clusters_of(**program, launch) && !interrupted()) {
     start = Clock::now();
     const Result<AtomicOrders> orders = run_atomic_orders(**program, launch, traces, options, interrupted);

@@ -87,7 +87,7 @@ void keep_witness_of(CheckOutcome& outcome, const LaunchArguments& arguments, co
                      const Terminal& terminal) {
   if (!outcome.witness) return;
   remember_launch(*outcome.witness, arguments.launch.file, job.overrides, outcome.witness_cta,
-                  outcome.witness_handed);
+                  outcome.witness_handed, outcome.draws_tickets);
   remember_policies(*outcome.witness, outcome.policies);
   outcome.witness_file = keep_witness(*outcome.witness, terminal);
 }

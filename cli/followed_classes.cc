@@ -25,8 +25,9 @@ std::vector<uint32_t> exact_allocations(const GlobalAccessSummary& summary, std:
 
 }  // namespace
 
-Result<FollowedClasses> FollowedClasses::create(const sim::Program& program, const Launch& launch) {
-  Result<sim::PositionReplay> replay = sim::PositionReplay::create(program, launch);
+Result<FollowedClasses> FollowedClasses::create(const sim::Program& program, const Launch& launch,
+                                                const sim::TicketCounter* tickets) {
+  Result<sim::PositionReplay> replay = sim::PositionReplay::create(program, launch, tickets);
   if (!replay) return tl::unexpected<Error>(replay.error());
   return FollowedClasses(program, launch, std::move(*replay));
 }

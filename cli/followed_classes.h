@@ -19,7 +19,9 @@ namespace turnstile::cli {
 /// comes out differently there, and these overlap each other as before, that cluster is of the same class.
 class FollowedClasses {
  public:
-  static Result<FollowedClasses> create(const sim::Program& program, const Launch& launch);
+  /// `tickets`: RunOptions::tickets of the runs; has to outlive this.
+  static Result<FollowedClasses> create(const sim::Program& program, const Launch& launch,
+                                        const sim::TicketCounter* tickets = nullptr);
 
   /// A run that left this trace, of this class.
   void add(const Trace& trace, std::shared_ptr<const sim::PositionTape> tape, size_t trace_class,

@@ -11,6 +11,7 @@
 #include "model/report.h"
 #include "sim/hash128.h"
 #include "sim/program.h"
+#include "sim/tickets.h"
 
 namespace turnstile::cli {
 
@@ -23,8 +24,8 @@ struct HandoverPass {
   bool stands_for_all = false;  ///< the run of the first cluster is to stand for every choice of clusters
 };
 
-/// How many clusters launch control hands over to the one that asks: a choice that no schedule of one run
-/// covers, so that each number is a run of its own (LF3, CL1).
+/// How many clusters launch control hands over to the one that asks, or how many tickets one draws: a choice
+/// that no schedule of one run covers, so that each number is a run of its own (LF3, CL1).
 struct Handovers {
   std::vector<uint32_t> counts = {0};
   bool all = false;                 ///< every number that is possible is run, or repeats one that is
@@ -33,6 +34,7 @@ struct Handovers {
   std::vector<sim::Hash128> kinds;  ///< sim::HandoverSurvey::kinds
   std::string why_not;              ///< sim::HandoverSurvey::why_not
   bool few = false;                 ///< few enough that each number can be run for each cluster
+  std::optional<sim::TicketCounter> tickets;  ///< it is these, drawn from a counter, instead of clusters
 
   std::vector<HandoverPass> passes(uint64_t clusters) const;
   /// Where the runs of the first cluster do not stand for all: those of the others, if they are few.
@@ -49,6 +51,11 @@ struct HandoverVerdict {
 /// `thorough`: otherwise a few numbers do, since the verdict is open for another reason.
 Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces, bool thorough,
                        const std::function<bool()>& stop);
+
+/// The same for tickets that clusters draw from a counter.
+Handovers drawn_tickets_of(const sim::Program& program, const Launch& launch,
+                           const sim::TicketCounter& counter, bool thorough,
+                           const std::function<bool()>& stop);
 
 /// Says in the report what was not covered, and gives a sentence about what was.
 std::string conclude_handovers(const Handovers& handovers, const HandoverVerdict& verdict, uint64_t traces,

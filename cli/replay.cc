@@ -19,6 +19,7 @@
 #include "model/files.h"
 #include "sim/launch_run.h"
 #include "sim/program.h"
+#include "sim/tickets.h"
 
 namespace turnstile::cli {
 
@@ -31,6 +32,7 @@ struct Input {
   std::map<std::string, int64_t> values;
   uint64_t cta = 0;
   uint32_t handed = 0;
+  bool draws_tickets = false;
   PolicyChoice policies;
 };
 
@@ -61,8 +63,9 @@ Result<Input> input_of(const Witness& witness, const std::string& file) {
         return fail(file, 0, 0, fmt::format("'input {} {}': {}", key, value, problem));
     } else if (key == "cta") {
       if (!number(value, input.cta)) return bad();
-    } else if (key == "handed") {
+    } else if (key == "handed" || key == "drawn") {
       if (!number(value, input.handed)) return bad();
+      input.draws_tickets = key == "drawn";
     } else if (key == "set") {
       const size_t equals = value.find('=');
       int64_t number_value = 0;
@@ -94,6 +97,9 @@ Result<Orchestration> program_of(const Input& input) {
   options.domain = sim::Domain::control;
   options.ctas.push_back(static_cast<uint32_t>(input.cta));
   options.clusters_to_cancel = input.handed;
+  std::optional<sim::TicketCounter> tickets;
+  if (input.draws_tickets) tickets = sim::find_ticket_counter(**program, *launch);
+  if (tickets) options.tickets = &*tickets;
   options.every_cancel_count = true;  // the witness is about this one
   const Result<sim::RunResult> run = sim::run_launch(**program, *launch, options);
   if (!run) return tl::unexpected(run.error());
@@ -146,14 +152,17 @@ Exit codes: 1 the fault shows again, 3 it does not, 2 usage or unreadable input.
 }  // namespace
 
 void remember_launch(Witness& witness, const std::string& file, const LaunchOverrides& overrides,
-                     uint64_t cta, uint32_t handed) {
+                     uint64_t cta, uint32_t handed, bool draws_tickets) {
   witness.input = {{"launch", file}};
   if (!overrides.case_name.empty()) witness.input.emplace_back("case", overrides.case_name);
   if (!overrides.kernel_path.empty()) witness.input.emplace_back("ptx", overrides.kernel_path);
   for (const auto& [name, value] : overrides.vars)
     witness.input.emplace_back("set", fmt::format("{}={}", name, value));
   witness.input.emplace_back("cta", std::to_string(cta));
-  if (handed != 0) witness.input.emplace_back("handed", std::to_string(handed));
+  if (draws_tickets)
+    witness.input.emplace_back("drawn", std::to_string(handed));
+  else if (handed != 0)
+    witness.input.emplace_back("handed", std::to_string(handed));
 }
 
 void remember_mimw(Witness& witness, const std::string& file, const std::string& variant,

@@ -16,9 +16,9 @@ namespace turnstile::cli {
 inline constexpr const char* witness_folder = ".turnstile";
 
 /// Puts down in a witness how its program is made again: a launch, a CTA of the trace, and how many clusters
-/// launch control hands over to it; or a variant of a .mimw text.
+/// launch control hands over to it, or tickets it draws; or a variant of a .mimw text.
 void remember_launch(Witness& witness, const std::string& file, const LaunchOverrides& overrides,
-                     uint64_t cta, uint32_t handed);
+                     uint64_t cta, uint32_t handed, bool draws_tickets);
 void remember_mimw(Witness& witness, const std::string& file, const std::string& variant,
                    const std::map<std::string, int64_t>& values);
 

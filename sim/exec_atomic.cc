@@ -11,6 +11,8 @@
 #include "sim/handlers.h"
 #include "sim/lane_targets.h"
 #include "sim/machine.h"
+#include "sim/position_tracker.h"
+#include "sim/tickets.h"
 
 namespace turnstile::sim {
 
@@ -94,12 +96,14 @@ bool gives_answer(const Cta& cta, const Decoded& d, const Target& t, bool known)
 }
 
 /// What the word holds when this add comes to it, and the answer is noted.
-uint64_t answer(Cta& cta, const Decoded& d, uint64_t in_this_run) {
+uint64_t answer(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, const Target& t,
+                uint64_t in_this_run, uint64_t added) {
   Machine& machine = cta.machine;
   const auto others = cta.options.others_add.find(machine.atomic_answers.size());
   if (others != cta.options.others_add.end()) in_this_run += others->second;
   in_this_run &= width_mask(8u * d.bytes);
-  machine.atomic_answers.push_back(in_this_run);
+  machine.atomic_answers.push_back({in_this_run, added, t.offset, t.buffer, d.index, cta.index, warp.index,
+                                    static_cast<uint8_t>(lane), d.bytes});
   if (!machine.first_answer) {
     machine.first_answer = machine.recorder.trace().events.size();
     cta.recorder.unknown(
@@ -109,6 +113,59 @@ uint64_t answer(Cta& cta, const Decoded& d, uint64_t in_this_run) {
         {});
   }
   return in_this_run;
+}
+
+/// Whether these lanes touch the counter of RunOptions::tickets.
+bool touches_counter(const Cta& cta, const Decoded& d, LaneMask lanes, const LaneTargets& targets) {
+  const TicketCounter* counter = cta.options.tickets;
+  if (counter == nullptr) return false;
+  const uint64_t total = uint64_t{d.bytes} * d.vector;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
+    const Target& t = targets.at[static_cast<size_t>(std::countr_zero(rest))];
+    if (t.where == Target::Where::global && t.buffer == counter->buffer &&
+        counter->overlaps(t.offset, t.offset + total))
+      return true;
+  }
+  return false;
+}
+
+/// Draws the next ticket for the thread that draws all of its cluster's, or the first that is no tile. Only
+/// that the ticket is, or is no, tile is the choice of the run; which one it is, is followed.
+Step draw_ticket(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, const LaneTargets& targets) {
+  const TicketCounter& counter = *cta.options.tickets;
+  Machine& machine = cta.machine;
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const Target& t = targets.at[lane];
+  const bool adds = d.variant == atomic_reduce && d.reduction.kind == Reduction::Kind::add && d.vector == 1 &&
+                    !is_float(d.reduction.type) && element_bytes(d.reduction.type) == d.bytes &&
+                    d.bytes == counter.bytes && t.offset == counter.offset && !d.dst.empty() &&
+                    d.dst[0] != Decoded::none;
+  const Operands operands = adds ? operands_of(warp, d, lane) : Operands{};
+  if (!adds || !operands.known || operands.b[0] != counter.step)
+    return cta.unknown(d, "the counter from which tickets are drawn is changed in another way, too");
+  if (std::popcount(lanes) != 1 || cta.index != counter.cta || warp.index != counter.warp ||
+      lane != counter.lane)
+    return cta.unknown(
+        d,
+        "tickets are drawn by several threads of a cluster: which of them gets which depends on "
+        "the schedule (LF3)");
+  if (machine.refused)
+    return cta.unknown(
+        d,
+        "another ticket is drawn after one that was no tile: how many there are of these depends "
+        "on the order of the CTAs (LF3)");
+  const bool more = cta.options.hand_over ? cta.options.hand_over(machine)
+                                          : machine.cancelled < cta.options.clusters_to_cancel;
+  // Each cluster is refused with a value of its own, as if they came to their ends in their order.
+  const Dim3& grid = cta.launch.grid;
+  const uint32_t number = cta.position[0] + grid[0] * (cta.position[1] + grid[1] * cta.position[2]);
+  const uint64_t ticket =
+      more ? machine.cancelled++ : counter.count + cluster_of(cta.program, cta.launch, number);
+  machine.refused = !more;
+  warp.regs.set(d.dst[0], lane, counter.value(ticket));
+  if (machine.positions != nullptr)
+    machine.positions->note_ticket(lane, machine.cancelled + (more ? 0 : 1), machine.refused);
+  return Step::next;
 }
 
 /// Bits that the order of the threads decides are not a prediction (GM7).
@@ -150,6 +207,7 @@ Step exec_atomic(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
                      "atomics work on global and shared memory");
   if (d.poll != Decoded::none) return wait_for_flag(cta, warp, d, lanes, targets);
   record_access(cta, warp, d, targets, lanes, Event::write | Event::atomic);
+  if (touches_counter(cta, d, lanes, targets)) return draw_ticket(cta, warp, d, lanes, targets);
   note_order(cta, d);
   const uint64_t total = uint64_t{d.bytes} * d.vector;
   ByteRun run;
@@ -168,7 +226,9 @@ Step exec_atomic(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         const size_t at = size_t{v} * d.bytes;
         const bool was_known = all_known(run, at, d.bytes);
         const bool answers = gives_answer(cta, d, t, was_known && operands.known);
-        const uint64_t old = answers ? answer(cta, d, word_in(run, at, d.bytes)) : word_in(run, at, d.bytes);
+        const uint64_t in_this_run = word_in(run, at, d.bytes);
+        const uint64_t old =
+            answers ? answer(cta, warp, d, lane, t, in_this_run, operands.b[0]) : in_this_run;
         if (v < d.dst.size() && d.dst[v] != Decoded::none) {
           if (was_known && (cta.with_data() || answers))
             warp.regs.set(d.dst[v], lane, old);

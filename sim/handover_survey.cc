@@ -99,7 +99,9 @@ void add_kind(std::vector<Hash128>& kinds, const Hash128& kind) {
 
 class Surveyor {
  public:
-  Surveyor(uint32_t most, const std::function<bool()>& stop) : most_(most), stop_(stop) {}
+  /// `refusals`: parts that a run has besides those of its own cluster and of what is handed over.
+  Surveyor(uint32_t most, uint32_t refusals, const std::function<bool()>& stop)
+      : most_(most), refusals_(refusals), stop_(stop) {}
 
   bool hand_over(const Machine& machine) {
     failed_ = failed_ || machine.positions == nullptr;
@@ -168,7 +170,7 @@ class Surveyor {
 
   const TapeParts* parts_of_run(const Trace& trace, const PositionTape* tape, uint32_t handed) {
     if (tape == nullptr || !tape->whole || !comparable_) return nullptr;
-    splitter_.update(*tape, trace, handed);
+    splitter_.update(*tape, trace, handed + refusals_);
     const TapeParts& parts = splitter_.parts(*tape, trace);
     return parts.mixed ? nullptr : &parts;
   }
@@ -220,7 +222,7 @@ class Surveyor {
     if (out.period == 0) out.why_not = "the runs do not repeat after a small number of them";
   }
 
-  uint32_t most_;
+  uint32_t most_, refusals_;
   const std::function<bool()>& stop_;
   bool over_ = false;       ///< no more clusters
   bool failed_ = false;     ///< no child could be made
@@ -236,16 +238,17 @@ class Surveyor {
 }  // namespace
 
 HandoverSurvey survey_handovers(const Program& program, const Launch& launch, uint32_t most,
-                                const std::function<bool()>& stop) {
+                                const TicketCounter* tickets, const std::function<bool()>& stop) {
   HandoverSurvey out;
   Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, Domain::control, {});
   if (!global) {
     out.why_not = global.error().text();
     return out;
   }
-  Surveyor surveyor(most, stop);
+  Surveyor surveyor(most, tickets == nullptr ? 0 : 1, stop);
   RunOptions options;
   options.follow_position = options.every_cancel_count = true;
+  options.tickets = tickets;
   options.hand_over = [&](const Machine& machine) { return surveyor.hand_over(machine); };
   Machine machine(program, launch, *global, options, ctas_of_cluster(program, launch, 0));
   const Trace trace = machine.run();

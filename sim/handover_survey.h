@@ -12,7 +12,8 @@
 
 namespace turnstile::sim {
 
-/// How the runs of one cluster differ by the number of clusters that launch control hands over to it.
+/// How the runs of one cluster differ by the number of clusters that launch control hands over to it, or of
+/// tickets that it draws.
 struct HandoverSurvey {
   /// Why they do not repeat; empty: from `start` handovers on, each run is that with `period` handovers
   /// fewer, with one round of the same `period` tiles put in, where which clusters are handed over is left
@@ -26,8 +27,8 @@ struct HandoverSurvey {
 
 /// Executes the first cluster once for every number of handovers, from none to `most`. All of these runs are
 /// one but for their ends, so that each end is executed in a process of its own that is forked off there.
-/// `stop`: asked now and then.
+/// `tickets`: it is these that are handed over, instead of clusters. `stop`: asked now and then.
 HandoverSurvey survey_handovers(const Program& program, const Launch& launch, uint32_t most,
-                                const std::function<bool()>& stop);
+                                const TicketCounter* tickets, const std::function<bool()>& stop);
 
 }  // namespace turnstile::sim

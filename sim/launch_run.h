@@ -16,9 +16,10 @@
 
 namespace turnstile::sim {
 
-struct Program;       // decoded kernel: sim/program.h
-struct PositionTape;  // sim/position_tape.h
-class Machine;        // sim/machine.h
+struct Program;        // decoded kernel: sim/program.h
+struct PositionTape;   // sim/position_tape.h
+class Machine;         // sim/machine.h
+struct TicketCounter;  // sim/tickets.h
 
 /// What a floating-point value is during a run (design.md section 3).
 enum class Domain : uint8_t {
@@ -49,9 +50,23 @@ struct RunOptions {
   std::map<size_t, uint64_t> others_add;  ///< number of such an add in its machine, from 0: added before it
   /// If set, weighs instructions by mnemonic, and traces say how much their agents executed (Trace::work).
   uint16_t (*work_of)(std::string_view mnemonic) = nullptr;
+  /// Control or names: the adds that draw tickets from this counter return tickets 0, 1, .. up to
+  /// `clusters_to_cancel` of them (or as `hand_over` says), then one that is no tile, of its own for each
+  /// cluster. Which tickets a cluster draws is a choice; whoever sets this looks after the others. Has to
+  /// outlive the run.
+  const TicketCounter* tickets = nullptr;
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise
+};
+
+/// What an add returned (RunOptions::atomics_in_order), where and to whom.
+struct AtomicAnswer {
+  uint64_t value = 0, added = 0;
+  uint64_t offset = 0;
+  uint32_t buffer = 0, place = 0;
+  uint16_t cta = 0, warp = 0;
+  uint8_t lane = 0, bytes = 0;
 };
 
 struct RunResult {
@@ -59,8 +74,7 @@ struct RunResult {
   std::vector<std::shared_ptr<const PositionTape>>
       tapes;  ///< of each trace, if followed: what it owes to its position (sim/position_tape.h); null:
               ///< unknown
-  std::vector<std::vector<uint64_t>>
-      atomic_answers;         ///< of each trace, RunOptions::atomics_in_order: what the adds returned
+  std::vector<std::vector<AtomicAnswer>> atomic_answers;  ///< of each trace, RunOptions::atomics_in_order
   bool asks_atomics = false;  ///< what an atomic returned would have decided how some trace goes on
   std::vector<std::vector<std::byte>> buffers;  ///< after the launch, by buffer number; bits domain only
   uint64_t instructions = 0;                    ///< warp instructions executed

@@ -6,6 +6,7 @@
 #include "model/must.h"
 #include "sim/narrow_scopes.h"
 #include "sim/position_tracker.h"
+#include "sim/tickets.h"
 
 namespace turnstile::sim {
 
@@ -44,10 +45,10 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
   }
   for (size_t i = 0; i < 3; ++i) trace.first_cta[i] = ctas.front()->position[i];
   // Values that come through flags are not followed; nor, with names, a cluster that launch control hands
-  // over.
+  // over, or a ticket.
   const bool named = o.domain == Domain::names;
   if (!o.follow_position || (o.domain != Domain::control && !named) || barriers.size() != 1 || flags.any() ||
-      (named && o.clusters_to_cancel != 0))
+      (named && (o.clusters_to_cancel != 0 || o.tickets != nullptr)))
     return;
   positions = std::make_unique<PositionTracker>(p, l, named);
   for (auto& cta : ctas) positions->start(*cta);
@@ -74,6 +75,7 @@ Trace Machine::run() {
   }
   for (auto& cta : ctas) cta->check_register_turns();
   for (auto& cta : ctas) cta->check_optional_meetings();
+  if (options.tickets != nullptr) note_other_accesses(*options.tickets, program, recorder);
   if (positions != nullptr) tape_ = positions->finish(*this);
   recorder.trace().cut_short = stopped_;
   mark_after_answer();

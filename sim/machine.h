@@ -40,13 +40,14 @@ class Machine {
   Recorder recorder;
   FlagWords flags;
   NameSource names;
-  std::vector<uint16_t> work;            ///< by instruction, if RunOptions::work_of weighs them
-  bool wants_names = false;              ///< with Domain::names it could have gone on
-  bool asks_atomics = false;             ///< RunResult::asks_atomics
-  std::vector<uint64_t> atomic_answers;  ///< RunResult::atomic_answers
-  std::optional<size_t> first_answer;    ///< event at which the first of them came
+  std::vector<uint16_t> work;                ///< by instruction, if RunOptions::work_of weighs them
+  bool wants_names = false;                  ///< with Domain::names it could have gone on
+  bool asks_atomics = false;                 ///< RunResult::asks_atomics
+  std::vector<AtomicAnswer> atomic_answers;  ///< RunResult::atomic_answers
+  std::optional<size_t> first_answer;        ///< event at which the first of them came
   std::vector<std::unique_ptr<Cta>> ctas;
-  uint32_t cancelled = 0;  ///< clusters that try_cancel took so far
+  uint32_t cancelled = 0;  ///< clusters that try_cancel took so far, or tickets that were drawn
+  bool refused = false;    ///< something was drawn that is no tile (RunOptions::tickets)
   std::map<std::pair<uint32_t, uint64_t>, DescriptorBytes>
       descriptors;                             ///< made by the kernel, by buffer and offset
   std::vector<ClusterBarrier> barriers;        ///< by cluster; members are threads

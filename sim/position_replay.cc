@@ -13,13 +13,15 @@
 #include "sim/machine.h"
 #include "sim/position_tape.h"
 #include "sim/tape_parts.h"
+#include "sim/tickets.h"
 
 namespace turnstile::sim {
 
 struct PositionReplay::State {
-  State(const Program& p, const Launch& l, GlobalMemory g)
+  State(const Program& p, const Launch& l, const TicketCounter* t, GlobalMemory g)
       : program(p),
         launch(l),
+        tickets(t),
         global(std::move(g)),
         machine(p, l, global, options, ctas_of_cluster(p, l, 0)) {
     options.every_cancel_count = true;
@@ -27,10 +29,12 @@ struct PositionReplay::State {
 
   const Program& program;
   const Launch& launch;
+  const TicketCounter* tickets;
   GlobalMemory global;
   RunOptions options;
   Machine machine;  ///< its first warp lends its registers
   std::vector<LaneValues> values;
+  std::optional<uint64_t> drawn;  ///< what an answer is, instead of a cluster
 
   bool evaluate(const PositionTape& tape, const TapeNode& node, const std::vector<uint32_t>& ctas);
   bool compute(const PositionTape& tape, const TapeNode& node);
@@ -113,7 +117,11 @@ bool PositionReplay::State::evaluate(const PositionTape& tape, const TapeNode& n
     out.fill(value);
     return true;
   }
-  if (node.kind == TapeNode::Kind::answer) {
+  if (node.kind == TapeNode::Kind::answer || node.kind == TapeNode::Kind::refusal) {
+    if (drawn) {
+      out.fill(*drawn);
+      return true;
+    }
     const uint32_t number = ctas.front();
     const Dim3& grid = launch.grid;
     out.fill(answer_bits(true, {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]}));
@@ -214,6 +222,9 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
   s.values.resize(tape.values.size());
+  // Each cluster is refused with a value of its own.
+  s.drawn.reset();
+  if (s.tickets != nullptr) s.drawn = s.tickets->value(s.tickets->count + cluster);
   for (const TapeNode& node : tape.nodes)
     if (node.kind == TapeNode::Kind::answer || !s.holds(tape, node, ctas)) return std::nullopt;
   if (!s.stay_empty(tape, tape.empty_boxes)) return std::nullopt;
@@ -257,8 +268,10 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
 std::optional<std::vector<MovedFootprint>> PositionReplay::replay_part(const PositionTape& tape,
                                                                        const TapePart& part,
                                                                        const MovedFootprints& before,
-                                                                       uint32_t cluster) {
+                                                                       uint32_t cluster,
+                                                                       std::optional<uint64_t> drawn) {
   State& s = *state_;
+  s.drawn = drawn;
   differs_at_.reset();
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
@@ -284,10 +297,11 @@ std::optional<std::vector<MovedFootprint>> PositionReplay::replay_part(const Pos
   return out;
 }
 
-Result<PositionReplay> PositionReplay::create(const Program& program, const Launch& launch) {
+Result<PositionReplay> PositionReplay::create(const Program& program, const Launch& launch,
+                                              const TicketCounter* tickets) {
   Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, Domain::control, {});
   if (!global) return tl::unexpected<Error>(global.error());
-  return PositionReplay(std::make_unique<State>(program, launch, std::move(*global)));
+  return PositionReplay(std::make_unique<State>(program, launch, tickets, std::move(*global)));
 }
 
 PositionReplay::PositionReplay(std::unique_ptr<State> state) : state_(std::move(state)) {}

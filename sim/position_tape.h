@@ -38,7 +38,8 @@ struct TapeNode {
     position,  ///< %ctaid or %clusterid of a CTA of the cluster
     compute,   ///< an instruction that only computes, executed again
     gather,    ///< lanes of other slots side by side: out of memory, or written by parts of a warp
-    answer,    ///< launch control's, that a cluster is handed over (sim/launch_control.h)
+    answer,    ///< launch control's, that a cluster is handed over (sim/launch_control.h), or a ticket
+    refusal,   ///< what was drawn instead of a ticket (sim/tickets.h)
   };
   Kind kind = Kind::compute;
   const Decoded* instruction = nullptr;
@@ -46,7 +47,7 @@ struct TapeNode {
   std::vector<TapeOperand> sources;  ///< compute: as Decoded::src
   std::vector<TapeResult> results;   ///< compute: as Decoded::dst; slot 0: not followed. Others: one
   uint32_t cta = 0;                  ///< position: rank in the cluster
-  uint32_t handover = 0;             ///< answer: from 1
+  uint32_t handover = 0;             ///< answer: from 1; refusal: one more than the answers before
   uint8_t axis = 0;
   bool of_cluster = false;  ///< position: %clusterid
   struct Lane {
@@ -118,12 +119,15 @@ struct MovedFootprint {
   std::vector<ByteRange> ranges;
 };
 
-struct TapePart;  // sim/tape_parts.h
+struct TapePart;       // sim/tape_parts.h
+struct TicketCounter;  // sim/tickets.h
 
 class PositionReplay {
  public:
   /// Not copyable: holds a machine that executes instructions of tapes. An Error is one of the launch.
-  static Result<PositionReplay> create(const Program& program, const Launch& launch);
+  /// `tickets`: those of RunOptions::tickets in the runs of the tapes; has to outlive this.
+  static Result<PositionReplay> create(const Program& program, const Launch& launch,
+                                       const TicketCounter* tickets);
   PositionReplay(PositionReplay&&) noexcept;
   PositionReplay& operator=(PositionReplay&&) noexcept;
   ~PositionReplay();
@@ -136,9 +140,11 @@ class PositionReplay {
                                         std::span<const uint32_t> exact, uint32_t cluster);
 
   /// The same for what the run owed to one cluster id, of its own or of one that was handed over, with
-  /// `cluster` in its place: the footprints of `part`.
+  /// `cluster` in its place: the footprints of `part`. `drawn`: for what it owed to one ticket, or to what
+  /// was drawn instead of one, this value in its place.
   std::optional<std::vector<MovedFootprint>> replay_part(const PositionTape& tape, const TapePart& part,
-                                                         const MovedFootprints& before, uint32_t cluster);
+                                                         const MovedFootprints& before, uint32_t cluster,
+                                                         std::optional<uint64_t> drawn = {});
 
   /// The instruction whose result differed, where the last replay_part() gave nothing for that reason.
   std::optional<uint32_t> differs_at() const { return differs_at_; }

@@ -7,6 +7,7 @@
 
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/tickets.h"
 
 namespace turnstile::sim {
 
@@ -32,14 +33,16 @@ bool is_map_operation(const Decoded& d) {
   return d.run == exec_tensormap_replace || d.run == exec_tensormap_publish || d.run == exec_tensormap_fence;
 }
 
-/// Whether each of these lanes names global memory, with an address of whatever kind.
-bool goes_to_global(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes) {
+/// Whether each of these lanes names a buffer that gives no values, with an address of whatever kind.
+bool goes_to_opaque(const Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes) {
   if (d.space != AddressSpace::global && d.space != AddressSpace::generic) return false;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const uint64_t address = warp.regs.get(d.src[0], static_cast<unsigned>(std::countr_zero(rest))) +
                              static_cast<uint64_t>(d.offsets[0]);
     const uint64_t number = address / AddressMap::window_bytes;
-    if (number == 0 || number > cta.global.buffer_count()) return false;
+    if (number == 0 || number > cta.global.buffer_count() ||
+        cta.global.gives_values(static_cast<uint32_t>(number - 1)))
+      return false;
   }
   return true;
 }
@@ -355,8 +358,8 @@ void PositionTracker::before(Cta& cta, Warp& warp, const Decoded& d, LaneMask la
       if ((track(cta, warp, d.src[v]).lanes & lanes) == 0) continue;
       stores_position_ = true;
       tape_->loses_values = tape_->loses_values || !with_names_;
-      // What is stored in shared memory is followed there; nothing comes back out of opaque global memory.
-      if (plain && (d.space == AddressSpace::shared || (opaque_ && goes_to_global(cta, warp, d, lanes))))
+      // What is stored in shared memory is followed there; nothing comes back out of an opaque buffer.
+      if (plain && (d.space == AddressSpace::shared || goes_to_opaque(cta, warp, d, lanes)))
         free |= LaneMask{1} << v;
     }
   for (size_t i = 0; i < d.src.size(); ++i)
@@ -523,6 +526,20 @@ void PositionTracker::note_answer(Cta& cta, uint64_t offset, uint64_t bits, uint
   cta.shared.set_mark(offset, 8, static_cast<uint32_t>(cells_.size() - 1));
 }
 
+void PositionTracker::follow_ticket(Cta& cta, Warp& warp, const Decoded& d) {
+  LaneValues values;
+  values.fill(warp.regs.get(d.dst[0], ticket_.lane));
+  TapeNode node;
+  node.kind = ticket_.refused ? TapeNode::Kind::refusal : TapeNode::Kind::answer;
+  node.handover = ticket_.handover;
+  const LaneMask bit = LaneMask{1} << ticket_.lane;
+  const uint32_t slot = new_slot(program_.register_bits[d.dst[0]], values);
+  node.results.push_back({slot, bit});
+  add_node(std::move(node));
+  follow(cta, warp, d.dst[0], bit, slot);
+  ticket_ = {};
+}
+
 void PositionTracker::note_footprint(uint32_t footprint) {
   lost_ = lost_ || use_ == nobody;
   if (tape_->moved.insert({footprint, use_}).second) tape_->accesses.emplace_back(footprint, use_);
@@ -543,6 +560,7 @@ void PositionTracker::after(Cta& cta, Warp& warp, const Decoded& d, LaneMask lan
   const bool shared = d.space == AddressSpace::shared;
   if (d.run == exec_load && shared && d.poll == Decoded::none) follow_loads(cta, warp, d, lanes);
   if (d.run == exec_store && shared && stores_position_) follow_stores(cta, warp, d, lanes);
+  if (ticket_.handover != 0) follow_ticket(cta, warp, d);
   pin_cells(cta);
 }
 
@@ -552,8 +570,12 @@ namespace {
 /// the launch file says.
 bool changes_known_memory(const Machine& machine) {
   const Trace& trace = machine.recorder.trace();
+  const TicketCounter* tickets = machine.options.tickets;
   const auto has_values = [&](const Footprint& f) {
-    return f.space == Space::global && machine.global.gives_values(f.allocation);
+    if (f.space != Space::global || !machine.global.gives_values(f.allocation)) return false;
+    // Nobody but those who draw looks at the counter (note_other_accesses).
+    return tickets == nullptr || f.allocation != tickets->buffer ||
+           !tickets->is_whole(std::span(trace.ranges).subspan(f.first_range, f.range_count));
   };
   // Far fewer than events.
   if (std::none_of(trace.footprints.begin(), trace.footprints.end(), has_values)) return false;

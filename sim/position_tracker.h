@@ -42,6 +42,9 @@ class PositionTracker {
   void note_answer(Cta& cta, uint64_t offset, uint64_t bits, uint32_t handover, size_t request,
                    const ClusterRequest::Answer& answer);
 
+  /// The instruction under way draws a ticket for this lane, or something that is none: TapeNode::handover.
+  void note_ticket(unsigned lane, uint32_t handover, bool refused) { ticket_ = {lane, handover, refused}; }
+
   /// A footprint in global memory was recorded by an access of this use.
   void note_footprint(uint32_t footprint);
   void note_empty_box(uint32_t use);
@@ -81,6 +84,7 @@ class PositionTracker {
   LaneMask forget_undecided(Warp& warp, const Decoded& d);
   void follow_results(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes);
   void follow_loads(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes);
+  void follow_ticket(Cta& cta, Warp& warp, const Decoded& d);
   void follow_stores(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes);
 
   const Program& program_;
@@ -99,6 +103,12 @@ class PositionTracker {
   bool lost_ = false;  ///< something was recorded by nobody that this class knows of
   bool stores_position_ = false;
   bool computes_ = false;
+  struct Ticket {
+    unsigned lane = 0;
+    uint32_t handover = 0;  ///< 0: none
+    bool refused = false;
+  };
+  Ticket ticket_;
   Track shifted_;                      ///< the result follows this
   std::vector<TapeOperand> operands_;  ///< of an instruction that only computes
   LaneValues addresses_{};             ///< of a load or store in shared memory

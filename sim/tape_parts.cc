@@ -115,7 +115,7 @@ void TapeSplitter::take_node(const PositionTape& tape, uint32_t n) {
   const TapeNode& node = tape.nodes[n];
   uint32_t of_node = no_part;
   if (node.kind == TapeNode::Kind::position) of_node = 0;
-  if (node.kind == TapeNode::Kind::answer) of_node = node.handover;
+  if (node.kind == TapeNode::Kind::answer || node.kind == TapeNode::Kind::refusal) of_node = node.handover;
   Hash128 h = hash_number(61, static_cast<uint64_t>(node.kind));
   h = with(h, node.instruction == nullptr ? ~uint64_t{0} : node.instruction->index);
   h = with(h, uint64_t{node.lanes} << 32 | uint64_t{node.cta} << 8 | node.axis);

@@ -31,7 +31,7 @@ struct FootprintName {
 };
 
 struct TapeParts {
-  std::vector<TapePart> parts;       ///< own, then by handover
+  std::vector<TapePart> parts;       ///< own, then by TapeNode::handover
   std::vector<FootprintName> names;  ///< by footprint
   /// An instruction whose result depends on two ids, or on one in some lanes and on another in others, and
   /// reaches an address or something that has to be the same. Then the parts do not tell everything.
