@@ -91,6 +91,9 @@ void Signals::write(const Event& e) {
   const int64_t before = s.value;
   s.value = e.kind == EventKind::signal_set ? static_cast<int64_t>(e.bytes)
                                             : plus(before, static_cast<int64_t>(e.bytes));
+  s.grows = s.grows && s.value > before;
+  s.any_set = s.any_set || e.kind == EventKind::signal_set;
+  check_exact_waits(s, e);
   add_to_levels(s, e, minus(s.value, before), slot);
   run_.tick(strand);
 }
@@ -118,6 +121,30 @@ void Signals::add_to_levels(State& s, const Event& e, int64_t amount, uint32_t k
   level.writes.push_back({amount, run_.here(e.agent.v), knowledge});
   level.total = plus(level.total, amount);
   if (level.writes.size() > kMaxWritesInLevel) s.tangled = true;
+}
+
+/// Whether the writes so far leave this value together, and no smaller set of them does: amounts that are
+/// added, or values one after the other.
+bool Signals::passes_exactly(const State& s) const {
+  const bool one_by_one = !s.tangled && std::all_of(s.levels.begin(), s.levels.end(),
+                                                    [](const Level& l) { return l.writes.size() <= 1; });
+  return s.grows && (!s.any_set || one_by_one);
+}
+
+/// A write that does not come after a wait for equality could come before it, and be one too many.
+void Signals::check_exact_waits(State& s, const Event& e) {
+  const uint32_t* causal = run_.strands.row(e.agent.v, Views::causal);
+  std::erase_if(s.exact, [&](const Wait& w) {
+    if (knows(causal, w.epoch)) return false;
+    not_exact(e.object, w.value, w.place);
+    return true;
+  });
+}
+
+void Signals::not_exact(uint32_t signal, int64_t value, uint32_t place) {
+  run_.uncovered("a wait for \"" + run_.trace.signals[signal].name + "\" to be equal to " +
+                     std::to_string(value) + " passes in some schedules only (LF2)",
+                 place);
 }
 
 // PF25: could this write have come before a wait that passed without it, and so have stood in for another?
@@ -179,10 +206,10 @@ void Signals::wait(const Event& e) {
     run_.seen.inconsistent = "a wait passes on a flag that has not the value";
     return;
   }
-  if (e.has(Event::equal))
-    run_.uncovered("a wait for " + name + " to be equal to " + std::to_string(wanted) +
-                       " passes in some schedules only (LF2)",
-                   e.place);
+  if (e.has(Event::equal) && passes_exactly(s))
+    s.exact.push_back({wanted, run_.here(e.agent.v), e.place});
+  else if (e.has(Event::equal))
+    not_exact(e.object, wanted, e.place);
   else if (s.falls)
     run_.uncovered("the value of " + name + " can fall or be overwritten while somebody waits for it (LF2)",
                    e.place);

@@ -12,8 +12,10 @@ namespace turnstile::checker {
 ///
 /// Counters that only grow keep the run determinate: a wait for "at least k" passes in every schedule or in
 /// none. What its strand then knows is what every set of writes that can satisfy it tells. A wait for
-/// equality and a value that can fall are schedule-dependent (LF2), and so is the race verdict where a write
-/// that a wait did not need could come before it (PF25): both are left to a search.
+/// equality needs exactly the writes that it saw if these only grow and all others come after it (the lock
+/// that is handed on in turn). Otherwise it is schedule-dependent (LF2), as is a value that can fall, and so
+/// is the race verdict where a write that a wait did not need could come before it (PF25): these are left to
+/// a search.
 class Signals {
  public:
   Signals(RunState& run, Fences& fences);
@@ -42,6 +44,8 @@ class Signals {
     uint32_t place = 0;
   };
   struct State {
+    bool grows = true;     ///< each write so far left more than there was
+    bool any_set = false;  ///< so far
     bool falls = false;    ///< its value can fall, or be overwritten by another strand (LF2)
     bool tangled = false;  ///< a write does not fit into the levels
     Scope needed = Scope::cta;
@@ -49,11 +53,15 @@ class Signals {
     int64_t value = 0;
     std::vector<Level> levels;
     std::vector<Wait> waits;  ///< that passed in the youngest level
+    std::vector<Wait> exact;  ///< for equality: they pass in every schedule if all later writes know them
     bool narrow_reported = false, tangled_reported = false;
   };
 
   void survey();
   void add_to_levels(State& s, const Event& e, int64_t amount, uint32_t knowledge);
+  bool passes_exactly(const State& s) const;
+  void check_exact_waits(State& s, const Event& e);
+  void not_exact(uint32_t signal, int64_t value, uint32_t place);
   void check_late_write(State& s, const Event& e, const Level& level);
   bool knows_all(const uint32_t* causal, const std::vector<Write>& writes) const;
   void learn(const Event& e, const Level& level, int64_t wanted);

@@ -15,6 +15,7 @@
 #include "cli/followed_classes.h"
 #include "cli/handed_over.h"
 #include "cli/handovers.h"
+#include "cli/last_arrivers.h"
 #include "cli/residency.h"
 #include "cli/source_text.h"
 #include "cli/terminal.h"
@@ -86,19 +87,25 @@ class Folder {
   /// `run`: how the trace was made; `again`: the CTAs were seen before, in another run; `tape`: of that run,
   /// replaced where the verdict comes from another one. Gives the number of its class.
   size_t add(Trace& trace, const sim::RunOptions& run, bool again,
-             std::shared_ptr<const sim::PositionTape>& tape) {
+             std::shared_ptr<const sim::PositionTape>& tape, const std::string& circumstance = {}) {
     const uint32_t handed = run.clusters_to_cancel;  // by launch control
     outcome_.warps = std::max(outcome_.warps, trace.warps);
     const uint64_t ctas = uint64_t{trace.cluster_ctas} * trace.clusters;
     if (!again) outcome_.ctas_run += ctas;
     // One that was handed over has its tile worked on by another one: only without that all CTAs run.
-    if (handed == 0) add_summary(summarize_global(trace));
+    if (handed == 0) {
+      GlobalAccessSummary summary = summarize_global(trace);
+      std::erase_if(summary.ranges, [&](const auto& range) { return left_out_.contains(range.footprint); });
+      add_summary(std::move(summary));
+    }
     TraceClass alike = trace_class(trace);
     // Where a verdict rests on equal values, which no trace tells, each CTA is asked for them.
     if (by_values_.contains(alike) && name_values(trace, run, tape)) alike = trace_class(trace);
     if (!index_.contains(alike)) {
       name_barriers(trace, source_);
       Report report = decided(trace, run, alike, tape);
+      if (!circumstance.empty())
+        for (Diagnostic& d : report.diagnostics) d.facts.push_back(circumstance);
       has_errors_ = has_errors_ || report.verdict == Verdict::finding;
       if (index_.emplace(alike, classes_.size()).second)
         classes_.push_back({std::move(report), cta_name(trace), 0, handed});
@@ -131,6 +138,9 @@ class Folder {
     tape = std::move(named_tape);
     return true;
   }
+
+  /// Footprints of the traces that come next which are none of what other CTAs are compared with.
+  void leave_out(std::set<uint32_t> footprints) { left_out_ = std::move(footprints); }
 
   /// What else CTAs may do to global memory.
   void add_accesses(GlobalAccessSummary summary) { add_summary(std::move(summary)); }
@@ -213,6 +223,7 @@ class Folder {
           trace.first_cta[0] +
           uint64_t{grid[0]} * (trace.first_cta[1] + uint64_t{grid[1]} * trace.first_cta[2]);
       outcome_.witness_handed = run.clusters_to_cancel;
+      if (run.arrivals != nullptr) outcome_.witness_last = run.arrivals->clusters[run.arrivals->last];
     }
     return std::move(decision.report);
   }
@@ -270,6 +281,7 @@ class Folder {
   bool keep_reads_;
   bool lacks_reads_ = false, has_errors_ = false;
   std::set<uint32_t> written_, unkept_;  ///< buffers
+  std::set<uint32_t> left_out_;
   SourceText source_;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
@@ -277,6 +289,40 @@ class Folder {
 };
 
 void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
+
+/// The clusters that come to a counter run together, once with each of them as the last one.
+Result<void> fold_last_arrivers(const sim::Program& program, const Launch& launch,
+                                const LastArrivers& arrivers, Folder& folder) {
+  const auto fold = [&](const sim::RunOptions& options, bool again,
+                        const std::string& circumstance) -> Result<void> {
+    Result<sim::RunResult> run = sim::run_launch(program, launch, options);
+    if (!run) return tl::unexpected(run.error());
+    std::shared_ptr<const sim::PositionTape> tape;
+    folder.add(run->traces.front(), options, again, tape, circumstance);
+    return {};
+  };
+  sim::RunOptions options;
+  options.domain = sim::Domain::control;
+  for (sim::Arrivals group : arrivers.groups)
+    for (group.last = 0; group.last < group.clusters.size() && !interrupted(); ++group.last) {
+      const uint32_t last = sim::cta_of_trace(program, launch, group.clusters[group.last]);
+      options.ctas = {last};
+      options.arrivals = &group;
+      const Dim3& grid = launch.grid;
+      const std::string circumstance =
+          fmt::format("when CTA ({}, {}, {}) comes last of {} to the counter at {}+0x{:x}", last % grid[0],
+                      last / grid[0] % grid[1], last / grid[0] / grid[1], group.clusters.size(),
+                      launch.buffers[group.word.buffer].name, group.word.offset);
+      if (auto done = fold(options, group.last != 0, circumstance); !done) return done;
+    }
+  options.arrivals = nullptr;
+  for (const uint32_t cluster : arrivers.others) {
+    if (interrupted()) break;
+    options.ctas = {sim::cta_of_trace(program, launch, cluster)};
+    if (auto done = fold(options, false, {}); !done) return done;
+  }
+  return {};
+}
 
 /// check_launch, with all reads kept or only those of buffers that are written by then. Nothing: the latter
 /// was not enough.
@@ -305,10 +351,16 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       limits.ctas == 0 ? traces : std::min((limits.ctas + ctas_each - 1) / ctas_each, traces);
   const uint64_t wanted = wanted_traces * ctas_each;
   start = Clock::now();
-  const Result<TicketScheduler> scheduler = find_tickets(**program, launch, traces);
+  const bool asks_counters = sim::asks_counters(**program, launch);
+  Result<TicketScheduler> scheduler = TicketScheduler{};
+  if (asks_counters) scheduler = find_tickets(**program, launch, traces);
   if (!scheduler) return tl::unexpected(scheduler.error());
   const sim::TicketCounter* tickets = scheduler->counter ? &*scheduler->counter : nullptr;
   outcome.draws_tickets = tickets != nullptr;
+  Result<LastArrivers> arrivers = LastArrivers{};
+  if (asks_counters && tickets == nullptr && !scheduler->why_not && wanted == total)
+    arrivers = find_last_arrivers(**program, launch, traces, interrupted);
+  if (!arrivers) return tl::unexpected(arrivers.error());
   const Handovers handovers =
       tickets != nullptr ? drawn_tickets_of(**program, launch, *tickets, wanted == total, interrupted)
                          : handovers_of(**program, launch, traces, wanted == total, interrupted);
@@ -326,6 +378,14 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   bool follow = (handovers.counts.size() == 1 || handovers.first_only) && traces > 1 &&
                 traces == clusters_of(**program, launch);
   std::vector<HandoverPass> passes = handovers.passes(wanted_traces);
+  if (!arrivers->groups.empty()) {
+    passes.clear();
+    outcome.has_last_arrivers = true;
+    start = Clock::now();
+    if (const Result<void> folded = fold_last_arrivers(**program, launch, *arrivers, folder); !folded)
+      return tl::unexpected(folded.error());
+    outcome.check_seconds += since(start);
+  }
   const size_t planned = passes.size();
   for (size_t pass = 0; pass < passes.size(); ++pass) {
     const uint32_t handed = passes[pass].handed;
@@ -371,8 +431,12 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
           trace = std::move(plain->traces.front());
           tape = nullptr;
         }
+        const bool refused = tickets != nullptr && traces > 1 && !stands_for_all;
+        // Those of each refusal are compared with everybody, whoever draws it.
+        if (refused && tape != nullptr) folder.leave_out(HandedOver::of_refusal(trace, *tape));
         const size_t number = folder.add(trace, alone, handed != handovers.counts.front(), tape);
-        if (tickets != nullptr && traces > 1 && !stands_for_all) handed_over->add_refusal(trace, tape);
+        folder.leave_out({});
+        if (refused) handed_over->add_refusal(trace, tape);
         if (stands_for_all) {
           handed_over->add(trace, tape, handed);
           handed_verdict.certified = handed_verdict.certified && folder.certified(number);
@@ -403,6 +467,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   folder.finish();
   if (((sim::takes_clusters(**program) && traces > 1) || tickets != nullptr) && !cut)
     outcome.launch_control = conclude_handovers(handovers, handed_verdict, traces, outcome.report);
+  if (!arrivers->groups.empty()) outcome.launch_control = conclude_last_arrivers(*arrivers, outcome.report);
   outcome.check_seconds += since(start);
   start = Clock::now();
   if (const Result<void> judged = judge_residency(**program, launch, limits.resident, outcome.report);
@@ -412,6 +477,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
 
   asks_atomics = asks_atomics || scheduler->why_not || (tickets != nullptr && handed_verdict.objection);
   if (scheduler->why_not) outcome.report.inconclusive.push_back(*scheduler->why_not);
+  if (arrivers->why_not) outcome.report.inconclusive.push_back(*arrivers->why_not);
   if (asks_atomics && traces == clusters_of(**program, launch) && !interrupted()) {
     start = Clock::now();
     const Result<AtomicOrders> orders = run_atomic_orders(**program, launch, traces, options, interrupted);

@@ -37,6 +37,9 @@ struct CheckOutcome {
   uint64_t witness_cta = 0;        ///< a CTA of the trace that it belongs to
   uint32_t witness_handed = 0;     ///< clusters that launch control hands over there, or tickets drawn
   bool draws_tickets = false;      ///< it is tickets (sim/tickets.h)
+  std::optional<uint32_t>
+      witness_last;                ///< the cluster that comes last to its counter there (sim/arrivals.h)
+  bool has_last_arrivers = false;  ///< counters told CTAs who is the last (sim/arrivals.h)
   std::string witness_file;        ///< where it was kept; the caller's to fill in
   uint64_t ctas_run = 0;           ///< executed, or followed
   uint64_t ctas_followed = 0;      ///< of these: not executed, but shown to do what others did, at other

@@ -86,8 +86,7 @@ Result<CheckOutcome> check_job(const LaunchArguments& arguments, const LaunchJob
 void keep_witness_of(CheckOutcome& outcome, const LaunchArguments& arguments, const LaunchJob& job,
                      const Terminal& terminal) {
   if (!outcome.witness) return;
-  remember_launch(*outcome.witness, arguments.launch.file, job.overrides, outcome.witness_cta,
-                  outcome.witness_handed, outcome.draws_tickets);
+  remember_launch(*outcome.witness, arguments.launch.file, job.overrides, outcome);
   remember_policies(*outcome.witness, outcome.policies);
   outcome.witness_file = keep_witness(*outcome.witness, terminal);
 }

@@ -81,6 +81,16 @@ void HandedOver::add_refusal(const Trace& trace, std::shared_ptr<const sim::Posi
   add_run(trace, std::move(tape), 0, true);
 }
 
+std::set<uint32_t> HandedOver::of_refusal(const Trace& trace, const sim::PositionTape& tape) {
+  const sim::TapeParts parts = sim::parts_of(tape, trace, 1);
+  std::set<uint32_t> own;
+  for (const auto& [footprint, use] : parts.parts[1].moved) own.insert(footprint);
+  std::erase_if(own, [&](uint32_t footprint) {
+    return parts.names[footprint].part != 1 || tape.moved.contains({footprint, sim::PositionTape::fixed_use});
+  });
+  return own;
+}
+
 /// `refusal_only`: the rest of the run stands for itself.
 void HandedOver::add_run(const Trace& trace, std::shared_ptr<const sim::PositionTape> tape, uint32_t handed,
                          bool refusal_only) {

@@ -33,6 +33,8 @@ class HandedOver {
   void add(const Trace& trace, std::shared_ptr<const sim::PositionTape> tape, uint32_t handed);
   /// A run without any: what it owes to the value that it drew instead of a ticket.
   void add_refusal(const Trace& trace, std::shared_ptr<const sim::PositionTape> tape);
+  /// Footprints in that run that only follow this value, and are among those of all such values.
+  static std::set<uint32_t> of_refusal(const Trace& trace, const sim::PositionTape& tape);
   /// Whether what is drawn instead of a ticket decides no more than addresses, of the runs so far.
   const std::optional<Note>& examine_refusals();
   /// Whether runs of these parts were added.

@@ -85,7 +85,10 @@ std::string table(const CheckOutcome& outcome, const Style& style) {
                     counted(outcome.ctas_followed, "CTA"),
                     grouped(outcome.ctas_run - outcome.ctas_followed)));
   if (!outcome.launch_control.empty() && r.verdict == Verdict::clean)
-    out += wrapped("  handed over ", "              ", outcome.launch_control);
+    out += wrapped(outcome.draws_tickets       ? "  tickets     "
+                   : outcome.has_last_arrivers ? "  last CTA    "
+                                               : "  handed over ",
+                   "              ", outcome.launch_control);
   out += aspect(r, "hangs", "none", "every wait is answered, in every schedule", {F::hang}, style);
   out += aspect(r, "races", "none",
                 fmt::format("{} byte-range accesses, all ordered and visible", rounded(r.accesses)),

@@ -12,11 +12,13 @@
 #include <charconv>
 #include <memory>
 
+#include "cli/last_arrivers.h"
 #include "cli/mimw_corpus.h"
 #include "cli/render_json.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "model/files.h"
+#include "sim/grouping.h"
 #include "sim/launch_run.h"
 #include "sim/program.h"
 #include "sim/tickets.h"
@@ -33,6 +35,7 @@ struct Input {
   uint64_t cta = 0;
   uint32_t handed = 0;
   bool draws_tickets = false;
+  std::optional<uint32_t> last;
   PolicyChoice policies;
 };
 
@@ -63,6 +66,8 @@ Result<Input> input_of(const Witness& witness, const std::string& file) {
         return fail(file, 0, 0, fmt::format("'input {} {}': {}", key, value, problem));
     } else if (key == "cta") {
       if (!number(value, input.cta)) return bad();
+    } else if (key == "last") {
+      if (!number(value, input.last.emplace())) return bad();
     } else if (key == "handed" || key == "drawn") {
       if (!number(value, input.handed)) return bad();
       input.draws_tickets = key == "drawn";
@@ -100,6 +105,16 @@ Result<Orchestration> program_of(const Input& input) {
   std::optional<sim::TicketCounter> tickets;
   if (input.draws_tickets) tickets = sim::find_ticket_counter(**program, *launch);
   if (tickets) options.tickets = &*tickets;
+  Result<LastArrivers> arrivers = LastArrivers{};
+  if (input.last)
+    arrivers = find_last_arrivers(**program, *launch, sim::trace_count(**program, *launch), interrupted);
+  if (!arrivers) return tl::unexpected(arrivers.error());
+  for (sim::Arrivals& group : arrivers->groups) {
+    const auto at = std::find(group.clusters.begin(), group.clusters.end(), *input.last);
+    if (at == group.clusters.end()) continue;
+    group.last = static_cast<uint32_t>(at - group.clusters.begin());
+    options.arrivals = &group;
+  }
   options.every_cancel_count = true;  // the witness is about this one
   const Result<sim::RunResult> run = sim::run_launch(**program, *launch, options);
   if (!run) return tl::unexpected(run.error());
@@ -152,17 +167,20 @@ Exit codes: 1 the fault shows again, 3 it does not, 2 usage or unreadable input.
 }  // namespace
 
 void remember_launch(Witness& witness, const std::string& file, const LaunchOverrides& overrides,
-                     uint64_t cta, uint32_t handed, bool draws_tickets) {
+                     const CheckOutcome& outcome) {
   witness.input = {{"launch", file}};
   if (!overrides.case_name.empty()) witness.input.emplace_back("case", overrides.case_name);
   if (!overrides.kernel_path.empty()) witness.input.emplace_back("ptx", overrides.kernel_path);
   for (const auto& [name, value] : overrides.vars)
     witness.input.emplace_back("set", fmt::format("{}={}", name, value));
-  witness.input.emplace_back("cta", std::to_string(cta));
-  if (draws_tickets)
-    witness.input.emplace_back("drawn", std::to_string(handed));
-  else if (handed != 0)
-    witness.input.emplace_back("handed", std::to_string(handed));
+  witness.input.emplace_back("cta", std::to_string(outcome.witness_cta));
+  const std::string handed = std::to_string(outcome.witness_handed);
+  if (outcome.witness_last)
+    witness.input.emplace_back("last", std::to_string(*outcome.witness_last));
+  else if (outcome.draws_tickets)
+    witness.input.emplace_back("drawn", handed);
+  else if (outcome.witness_handed != 0)
+    witness.input.emplace_back("handed", handed);
 }
 
 void remember_mimw(Witness& witness, const std::string& file, const std::string& variant,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "checker/witness.h"
+#include "cli/check_launch.h"
 #include "cli/launch_options.h"
 #include "cli/policy_options.h"
 #include "cli/terminal.h"
@@ -16,9 +17,10 @@ namespace turnstile::cli {
 inline constexpr const char* witness_folder = ".turnstile";
 
 /// Puts down in a witness how its program is made again: a launch, a CTA of the trace, and how many clusters
-/// launch control hands over to it, or tickets it draws; or a variant of a .mimw text.
+/// launch control hands over to it, or tickets it draws, or which cluster comes last to a counter; or a
+/// variant of a .mimw text.
 void remember_launch(Witness& witness, const std::string& file, const LaunchOverrides& overrides,
-                     uint64_t cta, uint32_t handed, bool draws_tickets);
+                     const CheckOutcome& outcome);
 void remember_mimw(Witness& witness, const std::string& file, const std::string& variant,
                    const std::map<std::string, int64_t>& values);
 

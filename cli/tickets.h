@@ -19,7 +19,7 @@ struct TicketScheduler {
   std::optional<Note> why_not;  ///< there is a counter, but they cannot
 };
 
-/// `traces`: of the launch, one for each cluster.
+/// Of a launch that asks counters (sim::asks_counters). `traces`: of it.
 Result<TicketScheduler> find_tickets(const sim::Program& program, const Launch& launch, uint64_t traces);
 
 }  // namespace turnstile::cli

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/arrivals.h"
 #include "sim/flag_access.h"
 #include "sim/handlers.h"
 #include "sim/lane_targets.h"
@@ -115,18 +116,33 @@ uint64_t answer(Cta& cta, const Warp& warp, const Decoded& d, unsigned lane, con
   return in_this_run;
 }
 
-/// Whether these lanes touch the counter of RunOptions::tickets.
-bool touches_counter(const Cta& cta, const Decoded& d, LaneMask lanes, const LaneTargets& targets) {
-  const TicketCounter* counter = cta.options.tickets;
-  if (counter == nullptr) return false;
+/// Whether these lanes touch this word.
+bool touches_word(const TicketCounter& word, const Decoded& d, LaneMask lanes, const LaneTargets& targets) {
   const uint64_t total = uint64_t{d.bytes} * d.vector;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const Target& t = targets.at[static_cast<size_t>(std::countr_zero(rest))];
-    if (t.where == Target::Where::global && t.buffer == counter->buffer &&
-        counter->overlaps(t.offset, t.offset + total))
+    if (t.where == Target::Where::global && t.buffer == word.buffer &&
+        word.overlaps(t.offset, t.offset + total))
       return true;
   }
   return false;
+}
+
+/// Whether these are one lane that adds the constant to the whole word and asks what was there.
+bool asks_counter(const Warp& warp, const TicketCounter& word, const Decoded& d, LaneMask lanes,
+                  const LaneTargets& targets) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  if (std::popcount(lanes) != 1 || d.variant != atomic_reduce || d.reduction.kind != Reduction::Kind::add ||
+      d.vector != 1 || is_float(d.reduction.type) || element_bytes(d.reduction.type) != d.bytes ||
+      d.bytes != word.bytes || targets.at[lane].offset != word.offset || d.dst.empty() ||
+      d.dst[0] == Decoded::none)
+    return false;
+  const Operands operands = operands_of(warp, d, lane);
+  return operands.known && operands.b[0] == word.step;
+}
+
+bool is_thread_of(const TicketCounter& word, const Cta& cta, const Warp& warp, LaneMask lanes) {
+  return cta.rank == word.cta && warp.index == word.warp && lanes == LaneMask{1} << word.lane;
 }
 
 /// Draws the next ticket for the thread that draws all of its cluster's, or the first that is no tile. Only
@@ -135,20 +151,13 @@ Step draw_ticket(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, const L
   const TicketCounter& counter = *cta.options.tickets;
   Machine& machine = cta.machine;
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-  const Target& t = targets.at[lane];
-  const bool adds = d.variant == atomic_reduce && d.reduction.kind == Reduction::Kind::add && d.vector == 1 &&
-                    !is_float(d.reduction.type) && element_bytes(d.reduction.type) == d.bytes &&
-                    d.bytes == counter.bytes && t.offset == counter.offset && !d.dst.empty() &&
-                    d.dst[0] != Decoded::none;
-  const Operands operands = adds ? operands_of(warp, d, lane) : Operands{};
-  if (!adds || !operands.known || operands.b[0] != counter.step)
-    return cta.unknown(d, "the counter from which tickets are drawn is changed in another way, too");
-  if (std::popcount(lanes) != 1 || cta.index != counter.cta || warp.index != counter.warp ||
-      lane != counter.lane)
+  if (std::popcount(lanes) != 1 || !is_thread_of(counter, cta, warp, lanes))
     return cta.unknown(
         d,
         "tickets are drawn by several threads of a cluster: which of them gets which depends on "
         "the schedule (LF3)");
+  if (!asks_counter(warp, counter, d, lanes, targets))
+    return cta.unknown(d, "the counter from which tickets are drawn is changed in another way, too");
   if (machine.refused)
     return cta.unknown(
         d,
@@ -165,6 +174,59 @@ Step draw_ticket(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes, const L
   warp.regs.set(d.dst[0], lane, counter.value(ticket));
   if (machine.positions != nullptr)
     machine.positions->note_ticket(lane, machine.cancelled + (more ? 0 : 1), machine.refused);
+  return Step::next;
+}
+
+/// One cluster comes to RunOptions::arrivals. The last one waits there until all others have come, and then
+/// knows what they have released, if it acquires; the others do not know how many have come. Nothing: an
+/// access that only the last one may make, after that.
+std::optional<Step> arrive(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes,
+                           const LaneTargets& targets) {
+  const Arrivals& arrivals = *cta.options.arrivals;
+  const TicketCounter& word = arrivals.word;
+  Machine& machine = cta.machine;
+  const bool thread = is_thread_of(word, cta, warp, lanes), last = cta.cluster == arrivals.last;
+  if (machine.arrived[cta.cluster] != 0) {
+    if (last && thread) return std::nullopt;
+    return cta.unknown(d,
+                       "a counter that tells who is the last is changed again, perhaps before all have come");
+  }
+  if (!thread || !asks_counter(warp, word, d, lanes, targets))
+    return cta.unknown(d, "a counter that tells who is the last is changed in another way, too");
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const Target& t = targets.at[lane];
+  const std::optional<uint32_t> flag = flag_word(cta, t, d.bytes, d);
+  if (!flag) return Step::stop;
+  const uint64_t others = word.count - 1,
+                 come = static_cast<uint64_t>(std::count(machine.arrived.begin(), machine.arrived.end(), 1));
+  if (last && come != others) {
+    cta.fragment_at(warp, lanes).wait = {false, Blocked::On::signal, *flag, 0, word.value(others)};
+    return Step::blocked;
+  }
+  record_access(cta, warp, d, targets, lanes, Event::write | Event::atomic);
+  note_strong_write(cta, t, d.bytes);
+  const AgentId agent = cta.strands_of(warp, lanes, d.index).front().agent;
+  if (last && others != 0) {
+    machine.flags.waited(*flag, d.index);
+    Event& e = cta.recorder.add(EventKind::signal_wait, agent, d.index);
+    e.object = *flag;
+    e.bytes = word.value(others);
+    e.generation = machine.flags.writes(*flag);
+    e.scope = d.scope;
+    if ((d.order & order_acquire) != 0) e.flags = Event::acquire;
+  }
+  const uint64_t old = word.value(come), now = word.value(come + 1);
+  ByteRun run;
+  run.resize(d.bytes, cta.provenance());
+  for (unsigned i = 0; i < d.bytes; ++i) {
+    run.value[i] = static_cast<uint8_t>(now >> (8 * i));
+    run.known[i] = 1;
+  }
+  write_target(cta, warp, t, lane, d.bytes, run, d.index);
+  warp.regs.set(d.dst[0], lane, old);
+  note_flag(cta, d, agent, *flag, word.step, now);
+  machine.arrived[cta.cluster] = 1;
+  if (last) machine.flags.close(*flag);
   return Step::next;
 }
 
@@ -206,8 +268,12 @@ Step exec_atomic(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     return cta.fault(warp, lanes & ~targets.visible, d, "memory", "an atomic on local memory or a parameter",
                      "atomics work on global and shared memory");
   if (d.poll != Decoded::none) return wait_for_flag(cta, warp, d, lanes, targets);
+  const RunOptions& options = cta.options;
+  if (options.arrivals != nullptr && touches_word(options.arrivals->word, d, lanes, targets))
+    if (const std::optional<Step> step = arrive(cta, warp, d, lanes, targets)) return *step;
   record_access(cta, warp, d, targets, lanes, Event::write | Event::atomic);
-  if (touches_counter(cta, d, lanes, targets)) return draw_ticket(cta, warp, d, lanes, targets);
+  if (options.tickets != nullptr && touches_word(*options.tickets, d, lanes, targets))
+    return draw_ticket(cta, warp, d, lanes, targets);
   note_order(cta, d);
   const uint64_t total = uint64_t{d.bytes} * d.vector;
   ByteRun run;

@@ -17,7 +17,7 @@ namespace turnstile::sim {
 
 namespace {
 
-constexpr unsigned row_bytes = 16;  // of an 8x8 matrix of 16-bit elements
+constexpr unsigned matrix_row_bytes = 16;  // of an 8x8 matrix of 16-bit elements
 
 /// Nothing = go on.
 std::optional<Step> not_the_whole_warp(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
@@ -61,7 +61,7 @@ void record_rows(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targ
     ranges.clear();
     if (s.lanes == all_lanes) {
       for (unsigned r = 0; r < 8 * matrices; ++r)
-        ranges.push_back({targets.at[r].offset, targets.at[r].offset + row_bytes, 0, 1});
+        ranges.push_back({targets.at[r].offset, targets.at[r].offset + matrix_row_bytes, 0, 1});
     } else {
       for (LaneMask rest = s.lanes; rest != 0; rest &= rest - 1)
         for (unsigned m = 0; m < matrices; ++m)
@@ -116,28 +116,28 @@ Step exec_load_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned rows = 8 * d.shape[0];
   const bool without_data = !cta.with_data() && !cta.provenance();
   if (without_data && std::all_of(targets.at.begin(), targets.at.begin() + rows, [&](const Target& t) {
-        return cta.shared.nothing_known(t.offset, row_bytes);
+        return cta.shared.nothing_known(t.offset, matrix_row_bytes);
       })) {
     for (const uint32_t to : d.dst)
       if (to != Decoded::none) warp.regs.forget(to, all_lanes);
     return Step::next;
   }
   ByteRun all, &row = cta.scratch;
-  all.resize(size_t{rows} * row_bytes, cta.provenance());
-  row.resize(row_bytes, cta.provenance());
+  all.resize(size_t{rows} * matrix_row_bytes, cta.provenance());
+  row.resize(matrix_row_bytes, cta.provenance());
   for (unsigned r = 0; r < rows; ++r) {
-    cta.shared.read(targets.at[r].offset, row_bytes, row);
-    const auto to = static_cast<ptrdiff_t>(size_t{r} * row_bytes);
-    std::copy_n(row.value.begin(), row_bytes, all.value.begin() + to);
-    std::copy_n(row.known.begin(), row_bytes, all.known.begin() + to);
-    if (cta.provenance()) std::copy_n(row.cells.begin(), row_bytes, all.cells.begin() + to);
+    cta.shared.read(targets.at[r].offset, matrix_row_bytes, row);
+    const auto to = static_cast<ptrdiff_t>(size_t{r} * matrix_row_bytes);
+    std::copy_n(row.value.begin(), matrix_row_bytes, all.value.begin() + to);
+    std::copy_n(row.known.begin(), matrix_row_bytes, all.known.begin() + to);
+    if (cta.provenance()) std::copy_n(row.cells.begin(), matrix_row_bytes, all.cells.begin() + to);
   }
   for (unsigned lane = 0; lane < warp_size; ++lane)
     for (unsigned m = 0; m < d.shape[0]; ++m) {
       Word word;
       for (unsigned b = 0; b < 4; ++b) {
         const MatrixByte place = matrix_byte(lane, b, d.variant == 1);
-        const size_t at = size_t{8 * m + place.row} * row_bytes + place.byte;
+        const size_t at = size_t{8 * m + place.row} * matrix_row_bytes + place.byte;
         word.add(b, all.value[at], all.known[at] != 0, cta.provenance() ? all.cells[at] : Hash128{});
       }
       word.store(warp.regs, d.dst[m], lane);
@@ -156,25 +156,25 @@ Step exec_store_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const bool without_data = !cta.with_data() && !cta.provenance();
   if (without_data && std::all_of(d.src.begin() + 1, d.src.begin() + 1 + d.shape[0],
                                   [&](uint32_t from) { return warp.regs.known(from) == 0; })) {
-    for (unsigned r = 0; r < rows; ++r) cta.shared.forget(targets.at[r].offset, row_bytes);
+    for (unsigned r = 0; r < rows; ++r) cta.shared.forget(targets.at[r].offset, matrix_row_bytes);
     return Step::next;
   }
   ByteRun all;
-  all.resize(size_t{rows} * row_bytes, cta.provenance());
+  all.resize(size_t{rows} * matrix_row_bytes, cta.provenance());
   for (unsigned lane = 0; lane < warp_size; ++lane)
     for (unsigned m = 0; m < d.shape[0]; ++m) {
       const uint32_t from = d.src[1 + m];
       const bool known = warp.regs.known(from, lane);
       for (unsigned b = 0; b < 4; ++b) {
         const MatrixByte place = matrix_byte(lane, b, d.variant == 1);
-        const size_t at = size_t{8 * m + place.row} * row_bytes + place.byte;
+        const size_t at = size_t{8 * m + place.row} * matrix_row_bytes + place.byte;
         all.value[at] = static_cast<uint8_t>(warp.regs.get(from, lane) >> (8 * b));
         all.known[at] = known ? 1 : 0;
         if (cta.provenance()) all.cells[at] = warp.regs.byte(from, lane, b);
       }
     }
   for (unsigned r = 0; r < rows; ++r)
-    cta.shared.write(targets.at[r].offset, size_t{r} * row_bytes, row_bytes, all);
+    cta.shared.write(targets.at[r].offset, size_t{r} * matrix_row_bytes, matrix_row_bytes, all);
   return Step::next;
 }
 
@@ -204,26 +204,26 @@ namespace {
 
 /// m16 or m8, n8, and the bytes of a row of A or a column of B.
 struct MmaShape {
-  unsigned rows, columns = 8, row_bytes, register_bytes, a_registers_across;
+  unsigned rows, columns = 8, matrix_row_bytes, register_bytes, a_registers_across;
 
   explicit MmaShape(const Decoded& d)
       : rows(d.shape[0] == d.shape[1] ? 8 : 16),
-        row_bytes(0),
+        matrix_row_bytes(0),
         register_bytes(d.bytes == 8 ? 8 : 4),
         a_registers_across(rows / 8) {
-    row_bytes = d.shape[1] * 4 * register_bytes;
+    matrix_row_bytes = d.shape[1] * 4 * register_bytes;
   }
 };
 
 /// Rows of an operand as bytes, from `count` registers of which `down` hold rows that lie 8 apart.
 std::vector<uint8_t> packed_rows(const Warp& warp, std::span<const uint32_t> registers, unsigned down,
                                  const MmaShape& s) {
-  std::vector<uint8_t> out(size_t{8} * down * s.row_bytes);
+  std::vector<uint8_t> out(size_t{8} * down * s.matrix_row_bytes);
   for (unsigned i = 0; i < registers.size(); ++i)
     for (unsigned lane = 0; lane < warp_size; ++lane) {
       const uint64_t word = warp.regs.get(registers[i], lane);
       const size_t row = lane / 4 + 8 * (i % down);
-      const size_t at = row * s.row_bytes + (i / down * 4 + lane % 4) * s.register_bytes;
+      const size_t at = row * s.matrix_row_bytes + (i / down * 4 + lane % 4) * s.register_bytes;
       for (unsigned b = 0; b < s.register_bytes; ++b) out[at + b] = static_cast<uint8_t>(word >> (8 * b));
     }
   return out;
@@ -314,7 +314,7 @@ void multiply_fragments(Warp& warp, const Decoded& d, const MmaScales& scales) {
     for (unsigned j = 0; j < d.shape[2] * of_register; ++j)
       results[accumulator_place(lane, j)] = static_cast<Word>(
           warp.regs.get(c[j / of_register], lane) >> (bits * (j % of_register)) & width_mask(bits));
-  const size_t k = size_t{s.row_bytes} * 8 / d.arithmetic.operand_bits;
+  const size_t k = size_t{s.matrix_row_bytes} * 8 / d.arithmetic.operand_bits;
   if constexpr (sizeof(Word) == 8)
     multiply_matrices_f64(s.rows, s.columns, k, a, b, results);
   else if (scales.blocks != 0)

@@ -24,6 +24,11 @@ uint32_t FlagWords::add(const Place& place, std::optional<int64_t> initial, std:
   return number;
 }
 
+void FlagWords::close(uint32_t word) {
+  const Place& place = words_[word].place;
+  by_place_.erase({place.space, place.allocation, place.offset});
+}
+
 void FlagWords::added(uint32_t word, int64_t amount) {
   ++words_[word].writes;
   words_[word].falls = words_[word].falls || amount < 0;

@@ -31,6 +31,8 @@ class FlagWords {
 
   bool active() const { return active_; }
   bool any() const { return !words_.empty(); }
+  /// Whoever touches the word from now on, nobody waits for it any more.
+  void close(uint32_t word);
   bool full() const { return words_.size() >= most_words; }
   std::optional<uint32_t> find(const Place& place) const;
   /// The word's number in the trace. `initial`: what it holds now, if that is known; `name` for reports.

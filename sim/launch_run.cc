@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "sim/arrivals.h"
 #include "sim/grouping.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
@@ -87,8 +88,14 @@ Result<std::vector<uint32_t>> chosen_ctas(const Program& program, const Launch& 
 /// The CTAs of each machine: the clusters of the CTAs named, each once, in the order in which they are named.
 /// If clusters wait for each other, all of them are one machine.
 std::vector<std::vector<uint32_t>> machines_of(const Program& program, const Launch& launch,
-                                               const std::vector<uint32_t>& ctas) {
+                                               const std::vector<uint32_t>& ctas, const Arrivals* arrivals) {
   std::vector<std::vector<uint32_t>> machines;
+  if (arrivals != nullptr) {
+    std::vector<uint32_t>& all = machines.emplace_back();
+    for (const uint32_t c : arrivals->clusters)
+      for (const uint32_t cta : ctas_of_cluster(program, launch, c)) all.push_back(cta);
+    return machines;
+  }
   std::set<uint32_t> known;
   bool together = false;
   why_together(program, launch, together);
@@ -150,7 +157,7 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   const Result<std::vector<uint32_t>> ctas = chosen_ctas(program, launch, options);
   if (!ctas) return tl::unexpected<Error>(ctas.error());
   RunResult result;
-  const std::vector<std::vector<uint32_t>> machines = machines_of(program, launch, *ctas);
+  const std::vector<std::vector<uint32_t>> machines = machines_of(program, launch, *ctas, options.arrivals);
   result.traces.resize(machines.size());
   result.tapes.resize(machines.size());
   result.atomic_answers.resize(machines.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/must.h"
+#include "sim/arrivals.h"
 #include "sim/narrow_scopes.h"
 #include "sim/position_tracker.h"
 #include "sim/tickets.h"
@@ -17,10 +18,11 @@ Machine::Machine(const Program& p, const Launch& l, GlobalMemory& g, const RunOp
       global(g),
       options(o),
       recorder(o.event_limit),
-      flags(!p.flag_polls.empty()),
+      flags(!p.flag_polls.empty() || o.arrivals != nullptr),
       barriers(numbers.size() / p.cluster_size(), ClusterBarrier(p.cluster_size() * l.threads())),
       cluster_size_(p.cluster_size()) {
   must(!numbers.empty() && numbers.size() % cluster_size_ == 0, "a machine holds whole clusters");
+  arrived.resize(barriers.size());
   Trace& trace = recorder.trace();
   trace.kernel = p.entry->name;
   trace.places = p.places;
@@ -76,6 +78,7 @@ Trace Machine::run() {
   for (auto& cta : ctas) cta->check_register_turns();
   for (auto& cta : ctas) cta->check_optional_meetings();
   if (options.tickets != nullptr) note_other_accesses(*options.tickets, program, recorder);
+  if (options.arrivals != nullptr) note_other_accesses(*options.arrivals, program, global, recorder);
   if (positions != nullptr) tape_ = positions->finish(*this);
   recorder.trace().cut_short = stopped_;
   mark_after_answer();

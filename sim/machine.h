@@ -46,8 +46,9 @@ class Machine {
   std::vector<AtomicAnswer> atomic_answers;  ///< RunResult::atomic_answers
   std::optional<size_t> first_answer;        ///< event at which the first of them came
   std::vector<std::unique_ptr<Cta>> ctas;
-  uint32_t cancelled = 0;  ///< clusters that try_cancel took so far, or tickets that were drawn
-  bool refused = false;    ///< something was drawn that is no tile (RunOptions::tickets)
+  uint32_t cancelled = 0;        ///< clusters that try_cancel took so far, or tickets that were drawn
+  std::vector<uint8_t> arrived;  ///< by cluster: it has come (RunOptions::arrivals)
+  bool refused = false;          ///< something was drawn that is no tile (RunOptions::tickets)
   std::map<std::pair<uint32_t, uint64_t>, DescriptorBytes>
       descriptors;                             ///< made by the kernel, by buffer and offset
   std::vector<ClusterBarrier> barriers;        ///< by cluster; members are threads

@@ -31,14 +31,21 @@ bool TicketCounter::is_whole(std::span<const ByteRange> ranges) const {
   return ranges.size() == 1 && ranges[0] == ByteRange{offset, offset + bytes, 0, 1};
 }
 
-std::optional<TicketCounter> find_ticket_counter(const Program& program, const Launch& launch) {
-  constexpr uint64_t most_tickets = uint64_t{1} << 20;
+bool asks_counters(const Program& program, const Launch& launch) {
   // Clusters that wait for each other run together, and launch control's choices are not followed besides.
   if (program.waits_globally || takes_clusters(program) ||
       std::none_of(launch.buffers.begin(), launch.buffers.end(),
                    [](const Buffer& b) { return b.control_data; }) ||
       std::none_of(program.code.begin(), program.code.end(), may_draw))
-    return std::nullopt;
+    return false;
+  RunOptions options;
+  options.ctas = {cta_of_trace(program, launch, 0)};
+  const Result<RunResult> run = run_launch(program, launch, options);
+  return run && run->asks_atomics;
+}
+
+std::optional<TicketCounter> find_ticket_counter(const Program& program, const Launch& launch) {
+  constexpr uint64_t most_tickets = uint64_t{1} << 20;
   RunOptions options;
   options.ctas = {cta_of_trace(program, launch, 0)};
   options.atomics_in_order = true;

@@ -34,6 +34,10 @@ struct TicketCounter {
   bool is_whole(std::span<const ByteRange> ranges) const;
 };
 
+/// Whether what an atomic returns decides how the first cluster goes on, and clusters can be executed one by
+/// one: only then who comes to counters, and when, is a question.
+bool asks_counters(const Program& program, const Launch& launch);
+
 /// The counter of this launch, as the run of the first cluster shows it if nobody else comes: it takes all
 /// tickets, then one that is no tile. Nothing: it draws no tickets from one counter whose value is known.
 /// That all tickets below `count` are alike, and all others, is left to the caller to show.

@@ -144,13 +144,52 @@ TEST_CASE("PF25: a later increment could have stood in for the one that was wait
   expect_open(t.trace, "(K6)");
 }
 
-TEST_CASE("LF2: equality, and flags that are reset, are for a search") {
-  TraceBuilder equal(2);
+TEST_CASE("K6: a lock that is handed on in turn, each waiting until it is exactly its number") {
+  const auto program = [](bool sets, bool waits_first) {
+    TraceBuilder t(3);
+    const uint32_t lock = t.signal("lock");
+    for (uint32_t i = 0; i < 3; ++i) {
+      if (waits_first || i == 0) t.spin(i, 1, lock, i, true, true);
+      t.write(i, 2, t.global(0));
+      if (sets)
+        t.set(i, 3, lock, i + 1);
+      else
+        t.add(i, 3, lock);
+      if (!waits_first && i != 0) t.spin(i, 4, lock, i + 1, true, true);
+    }
+    t.exit_all(9);
+    return t.trace;
+  };
+  expect_clean(program(false, true));
+  expect_clean(program(true, true));
+  expect_open(program(false, false), "(LF2)");  // the next one may come before the value was seen
+  expect_open(program(true, false), "(LF2)");
+}
+
+TEST_CASE("LF2: equality that another write may end, and flags that are reset, are for a search") {
+  TraceBuilder equal(3);
   const uint32_t a = equal.signal("a");
   equal.add(0, 1, a);
   equal.spin(1, 2, a, 1, true, true);
+  equal.add(2, 3, a);
   equal.exit_all(9);
   expect_open(equal.trace, "(LF2)");
+
+  TraceBuilder back(2);  // one down, two up: 1 comes twice
+  const uint32_t c = back.signal("c");
+  back.add(0, 1, c, -1);
+  back.add(0, 2, c, 2);
+  back.spin(1, 3, c, 1, true, true);
+  back.exit_all(9);
+  expect_open(back.trace, "(LF2)");
+
+  TraceBuilder two(3);  // values of two writers, in any order
+  const uint32_t d = two.signal("d");
+  two.set(0, 1, d, 1);
+  two.set(1, 2, d, 2);
+  two.spin(2, 3, d, 2, true, true);
+  two.exit_all(9);
+  expect_open(two.trace, "(LF2)");
 
   TraceBuilder reset(2);  // I1
   const uint32_t b = reset.signal("b");

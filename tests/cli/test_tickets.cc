@@ -286,8 +286,9 @@ TEST_CASE("one CTA alone draws all tickets in their order") {
 }
 
 TEST_CASE("counters that start elsewhere, count in steps, or after a first tile that needs no ticket") {
-  CHECK(report_of({.tile = own_tile, .drawn = "sub.u32 %r13, %r13, 1;", .buffers = "fill = 'ones'"})
-            .verdict == Verdict::clean);
+  CHECK(
+      report_of({.tile = own_tile, .drawn = "sub.u32 %r13, %r13, 1;", .buffers = "fill = 'ones'"}).verdict ==
+      Verdict::clean);
   CHECK(report_of({.tile = own_tile, .add = "2", .drawn = "shr.u32 %r13, %r13, 1;"}).verdict ==
         Verdict::clean);
   const std::string first = store("mov.u32 %r20, %r1;") + "add.u32 %r14, %r14, 1;";
@@ -326,7 +327,9 @@ TEST_CASE("a buffer of the second tile that is filled before the first one has b
   const std::string ring =
       "and.b32 %r30, %r14, 1; shl.b32 %r30, %r30, 2; add.u32 %r30, %r30, %r7;\n"
       "setp.eq.u32 %p8, %r0, 32; @%p8 ld.shared.u32 %r31, [%r30+16];\n"
-      "@%p0 st.shared.u32 [%r30+16], %r14;\n";
+      "@%p0 st.shared.u32 [%r30+16], %r14;\n"
+      "mad.lo.u32 %r32, %r13, 4, 512; mul.wide.u32 %rd4, %r32, 4; add.s64 %rd4, %rd1, %rd4;\n"
+      "@%p8 st.global.u32 [%rd4], %r31;\n";
   const Report report = report_of({.tickets = 40, .tile = own_tile + ring, .meet = "bar.sync 0;"});
   CHECK(report.verdict == Verdict::finding);
 }
