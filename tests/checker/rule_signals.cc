@@ -150,7 +150,7 @@ TEST_CASE("K6: a lock that is handed on in turn, each waiting until it is exactl
     const uint32_t lock = t.signal("lock");
     for (uint32_t i = 0; i < 3; ++i) {
       if (waits_first || i == 0) t.spin(i, 1, lock, i, true, true);
-      t.write(i, 2, t.global(0));
+      if (waits_first) t.write(i, 2, t.global(0));
       if (sets)
         t.set(i, 3, lock, i + 1);
       else
