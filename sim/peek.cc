@@ -78,11 +78,11 @@ bool skips(const Program& program, uint32_t wait, std::set<uint32_t> region, uin
   const Path success = path_after(program, wait, true, false),
              failure = path_after(program, wait, false, false);
   region.insert(wait);
-  for (const PathStep& s : failure.steps) region.insert(s.at);
+  for (const PollStep& s : failure.steps) region.insert(s.at);
   uint32_t at = wait + 1;
   bool met = elsewhere.contains(at);
   for (size_t i = 0; !met && i < success.steps.size(); ++i) {
-    const PathStep& s = success.steps[i];
+    const PollStep& s = success.steps[i];
     region.insert(s.at);
     at = s.active && program.code[s.at].run == exec_branch ? program.code[s.at].target : s.at + 1;
     met = elsewhere.contains(at);

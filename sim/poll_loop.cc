@@ -49,7 +49,7 @@ bool is_poll_loop(const Program& program, uint32_t index) {
   // A loop that also counts its polls is left alone: nobody waits like that, and what it counts for is
   // unclear.
   if (!failure.returns || std::any_of(failure.steps.begin(), failure.steps.end(),
-                                      [](const PathStep& step) { return step.carried; }))
+                                      [](const PollStep& step) { return step.carried; }))
     return false;
   const Path success = path_after(program, index, true, false);
   return leaves_nothing_behind(program, index, failure, success, operands_of(poll));
@@ -123,7 +123,7 @@ std::optional<FlagPoll> first_look(const Program& program, uint32_t index) {
     if (!same_exit) continue;
     // What either way leaves in registers must not be looked at: then nobody can tell them apart.
     const auto silent = [&](const Path& path) {
-      return std::all_of(path.steps.begin(), path.steps.end(), [&](const PathStep& s) {
+      return std::all_of(path.steps.begin(), path.steps.end(), [&](const PollStep& s) {
         return s.written == Decoded::none || !read_elsewhere(program, s.written, index, path);
       });
     };

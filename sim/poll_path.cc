@@ -35,7 +35,7 @@ class Walk {
       }
       if (at >= program_.code.size()) break;
       const Decoded& d = program_.code[at];
-      PathStep step{at, true, Decoded::none, false};
+      PollStep step{at, true, Decoded::none, false};
       if (d.guard != Decoded::none) {
         const auto guard = known_.find(d.guard);
         if (guard == known_.end()) break;
@@ -56,7 +56,7 @@ class Walk {
   }
 
  private:
-  void execute(const Decoded& d, PathStep& step) {
+  void execute(const Decoded& d, PollStep& step) {
     const bool has_value =
         std::any_of(d.src.begin(), d.src.end(), [&](uint32_t r) { return values_.contains(r); });
     if (has_value) return use_value(d, step);
@@ -83,7 +83,7 @@ class Walk {
   }
 
   /// The polled value is moved on as it is, or compared; anything else makes a value that nobody knows.
-  void use_value(const Decoded& d, PathStep& step) {
+  void use_value(const Decoded& d, PollStep& step) {
     const Decoded& poll = program_.code[index_];
     if (d.run == exec_move && d.dst_bits[0] >= 8u * poll.bytes) {
       known_.erase(d.dst[0]);
@@ -152,7 +152,7 @@ bool read_elsewhere(const Program& program, uint32_t reg, uint32_t index, const 
   return std::any_of(program.code.begin(), program.code.end(), [&](const Decoded& d) {
     return reads(d, reg) && d.index != index &&
            std::none_of(path.steps.begin(), path.steps.end(),
-                        [&](const PathStep& s) { return s.at == d.index; });
+                        [&](const PollStep& s) { return s.at == d.index; });
   });
 }
 
@@ -166,7 +166,7 @@ bool leaves_nothing_behind(const Program& program, uint32_t index, const Path& f
   size_t shared = 0;
   while (shared < shorter && failure.steps[shared] == success.steps[shared]) ++shared;
   for (size_t i = 0; i < failure.steps.size(); ++i) {
-    const PathStep& step = failure.steps[i];
+    const PollStep& step = failure.steps[i];
     if (step.written == Decoded::none) continue;
     if (std::find(operands.begin(), operands.end(), step.written) != operands.end()) return false;
     if (i < shared && !step.carried) continue;

@@ -11,13 +11,13 @@ namespace turnstile::sim {
 
 /// What a loop around a poll executes between one poll and the next, or on the way out: branches and register
 /// arithmetic that depend on nothing but the answer of the poll.
-struct PathStep {
+struct PollStep {
   uint32_t at = 0;
   bool active = true;                ///< its guard let it execute
   uint32_t written = Decoded::none;  ///< register
   bool carried =
       false;  ///< what it writes depends on registers that are not known here: on the number of polls
-  friend bool operator==(const PathStep&, const PathStep&) = default;
+  friend bool operator==(const PollStep&, const PollStep&) = default;
 };
 
 /// The comparison of a polled value with something that the loop leaves alone.
@@ -29,7 +29,7 @@ struct PolledComparison {
 };
 
 struct Path {
-  std::vector<PathStep> steps;
+  std::vector<PollStep> steps;
   bool returns = false;   ///< ends at the poll itself
   uint32_t ended_at = 0;  ///< the instruction that was not executed any more
   std::optional<PolledComparison> comparison;
