@@ -81,6 +81,18 @@ void record_rows(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targ
   }
 }
 
+/// What a fragment of which only the rows are known asks for before it does anything; nothing = go on.
+std::optional<Step> rows_only(Cta& cta, Warp& warp, const Decoded& d) {
+  if (d.variant != matrix_rows_only) return std::nullopt;
+  if (cta.strands_of(warp, all_lanes, d.index).size() != 1)
+    return cta.unknown(d,
+                       fmt::format("what each lane touches in '{}' is not modelled, only what all of them do",
+                                   d.text->mnemonic));
+  if (cta.provenance() && !cta.names_values())
+    return cta.unknown(d, fmt::format("'{}' has no expression of its results yet", d.text->mnemonic));
+  return std::nullopt;
+}
+
 /// A register of 32 bits from four bytes, each with its value, whether that is known, and its expression.
 class Word {
  public:
@@ -111,13 +123,15 @@ Step exec_load_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
   LaneTargets targets;
   if (const Step step = resolve_rows(cta, warp, d, "loads", targets); step != Step::next) return step;
+  if (const auto step = rows_only(cta, warp, d)) return *step;
   cta.order_strands(warp, lanes, d.index);
   record_rows(cta, warp, d, targets, 0);
   const unsigned rows = 8 * d.shape[0];
   const bool without_data = !cta.with_data() && !cta.provenance();
-  if (without_data && std::all_of(targets.at.begin(), targets.at.begin() + rows, [&](const Target& t) {
-        return cta.shared.nothing_known(t.offset, matrix_row_bytes);
-      })) {
+  const auto untouched = [&](const Target& t) {
+    return cta.shared.nothing_known(t.offset, matrix_row_bytes);
+  };
+  if (d.opaque || (without_data && std::all_of(targets.at.begin(), targets.at.begin() + rows, untouched))) {
     for (const uint32_t to : d.dst)
       if (to != Decoded::none) warp.regs.forget(to, all_lanes);
     return Step::next;
@@ -150,12 +164,13 @@ Step exec_store_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (auto step = not_the_whole_warp(cta, warp, d, lanes)) return *step;
   LaneTargets targets;
   if (const Step step = resolve_rows(cta, warp, d, "stores", targets); step != Step::next) return step;
+  if (const auto step = rows_only(cta, warp, d)) return *step;
   cta.order_strands(warp, lanes, d.index);
   record_rows(cta, warp, d, targets, Event::write);
   const unsigned rows = 8 * d.shape[0];
   const bool without_data = !cta.with_data() && !cta.provenance();
-  if (without_data && std::all_of(d.src.begin() + 1, d.src.begin() + 1 + d.shape[0],
-                                  [&](uint32_t from) { return warp.regs.known(from) == 0; })) {
+  if (d.opaque || (without_data && std::all_of(d.src.begin() + 1, d.src.begin() + 1 + d.shape[0],
+                                               [&](uint32_t from) { return warp.regs.known(from) == 0; }))) {
     for (unsigned r = 0; r < rows; ++r) cta.shared.forget(targets.at[r].offset, matrix_row_bytes);
     return Step::next;
   }

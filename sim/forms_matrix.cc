@@ -43,17 +43,49 @@ size_t element_count(const ptx::Operand& o) {
   return o.kind == ptx::OperandKind::vector ? o.elements.size() : 1;
 }
 
-/// .sync.aligned.m8n8.xN{.trans}{.shared{::cta}}.b16, in any order. shape[0]: number of matrices, variant 1:
-/// transposed.
-Reading read_matrices(const ptx::Instruction& i, Decoded& d, size_t registers) {
-  d.shape[0] = has(i, "x4") ? 4 : has(i, "x2") ? 2 : 1;
-  d.variant = has(i, "trans") ? 1 : 0;
+/// Shapes of ldmatrix and stmatrix (PTX ISA 9.7.14.5). `halves`: registers of a lane, and groups of 8 rows of
+/// 16 bytes in memory, for each matrix.
+struct RowShape {
+  std::string_view shape, types;  ///< types: as they are written, joined
+  bool must_transpose, may_transpose;
+  bool loads, stores;
+  uint32_t halves;
+};
+constexpr RowShape row_shapes[] = {{"m8n8", "b16", false, true, true, true, 1},
+                                   {"m16n16", "b8", true, true, true, false, 2},
+                                   {"m16n16", "b8x16.b6x16_p32", true, true, true, false, 2},
+                                   {"m16n16", "b8x16.b4x16_p64", true, true, true, false, 2},
+                                   {"m8n16", "b8x16.b6x16_p32", false, false, true, false, 1},
+                                   {"m8n16", "b8x16.b4x16_p64", false, false, true, false, 1},
+                                   {"m16n8", "b8", true, true, false, true, 1}};
+
+const RowShape* row_shape_of(const ptx::Instruction& i) {
+  for (const RowShape& r : row_shapes) {
+    const size_t dot = r.types.find('.');
+    const std::string_view last = dot == r.types.npos ? r.types : r.types.substr(dot + 1);
+    if (has(i, r.shape) && i.modifiers.back() == last &&
+        (dot == r.types.npos || has(i, r.types.substr(0, dot))))
+      return &r;
+  }
+  return nullptr;
+}
+
+/// .sync.aligned.SHAPE.xN{.trans}{.shared{::cta}}.TYPES, in any order. shape[0]: groups of 8 rows; variant 1:
+/// transposed, matrix_rows_only: of all lanes together only is it known what they touch, and no values.
+Reading read_matrices(const ptx::Instruction& i, Decoded& d, size_t registers, bool stores) {
+  const RowShape* shape = row_shape_of(i);
+  if (shape == nullptr || !(stores ? shape->stores : shape->loads)) return "this shape";
+  d.shape[0] = (has(i, "x4") ? 4 : has(i, "x2") ? 2 : 1) * shape->halves;
+  d.opaque = shape->shape != "m8n8";
+  d.variant = d.opaque ? matrix_rows_only : has(i, "trans") ? 1 : 0;
   d.bytes = 16;  // of a row, which one lane names
   d.space = has(i, "shared") || has(i, "shared::cta") ? AddressSpace::shared : AddressSpace::generic;
-  if (!has(i, "m8n8") || i.modifiers.back() != "b16") return "this shape";
+  const bool transposed = has(i, "trans");
   if (!has(i, "sync") || !has(i, "aligned") ||
-      !only(i, {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16"}) ||
-      has(i, "x1") + has(i, "x2") + has(i, "x4") != 1)
+      !only(i, {"sync", "aligned", shape->shape, "x1", "x2", "x4", "trans", "shared", "shared::cta", "b8x16",
+                i.modifiers.back()}) ||
+      has(i, "x1") + has(i, "x2") + has(i, "x4") != 1 || d.shape[0] > 4 ||
+      (transposed ? !shape->may_transpose : shape->must_transpose))
     return "its modifiers";
   return registers == d.shape[0] ? fine : Reading(fmt::format("{} registers", registers));
 }
@@ -68,12 +100,12 @@ uint32_t fragment_registers(uint32_t rows, uint32_t columns, unsigned bits) {
 
 Reading read_load_matrix(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_load_matrix;
-  return read_matrices(i, d, d.dst.size());
+  return read_matrices(i, d, d.dst.size(), false);
 }
 
 Reading read_store_matrix(const ptx::Instruction& i, Decoded& d) {
   d.run = exec_store_matrix;
-  return read_matrices(i, d, d.src.empty() ? 0 : d.src.size() - 1);
+  return read_matrices(i, d, d.src.empty() ? 0 : d.src.size() - 1, true);
 }
 
 Reading read_move_matrix(const ptx::Instruction& i, Decoded& d) {

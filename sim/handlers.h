@@ -71,6 +71,8 @@ Step exec_redux(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_load_matrix(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_store_matrix(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_move_matrix(Cta&, Warp&, const Decoded&, LaneMask);
+/// Decoded::variant of ldmatrix and stmatrix whose fragments are given by figures that nobody has measured.
+inline constexpr uint8_t matrix_rows_only = 2;
 Step exec_mma(Cta&, Warp&, const Decoded&, LaneMask);
 
 // exec_bulk.cc
