@@ -9,7 +9,7 @@
 
 namespace turnstile::checker {
 
-ClusterBarriers::ClusterBarriers(RunState& run, const Fences& fences)
+ClusterBarriers::ClusterBarriers(RunState& run, Fences& fences)
     : run_(run),
       fences_(fences),
       clusters_(std::max(1u, run.trace.clusters)),

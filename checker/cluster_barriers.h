@@ -15,7 +15,7 @@ namespace turnstile::checker {
 /// waits between its arrivals, which is all that D3 asks of it.
 class ClusterBarriers {
  public:
-  ClusterBarriers(RunState& run, const Fences& fences);
+  ClusterBarriers(RunState& run, Fences& fences);
 
   void arrive(const Event& e);
   void wait(const Event& e);
@@ -46,7 +46,7 @@ class ClusterBarriers {
   size_t done(size_t c, uint64_t generation) const { return 3 * c + 1 + generation % 2; }
 
   RunState& run_;
-  const Fences& fences_;
+  Fences& fences_;
   std::vector<Cluster> clusters_;
   std::vector<Seat> seats_;                              ///< by strand
   std::map<std::pair<uint16_t, uint16_t>, Warp> warps_;  ///< by CTA and number

@@ -257,6 +257,7 @@ class SingleRun {
     const uint32_t last = state_.here(child).value;  // the lane goes on counting under a new owner
     std::copy_n(state_.strands.all(e.agent.v), state_.strands.stride(), state_.strands.all(child));
     for (uint32_t view : {Views::causal, Views::order}) state_.strands.row(child, view)[child] = last + 1;
+    fences_.fork(e.agent.v, child, static_cast<uint32_t>(e.bytes));
     state_.tick(e.agent.v);
   }
 
@@ -266,6 +267,7 @@ class SingleRun {
     const size_t n = e.has(Event::memory) ? state_.strands.stride() : state_.lanes.width;
     join(state_.strands.all(e.agent.v), state_.strands.all(e.object), n);
     join(state_.strands.all(e.object), state_.strands.all(e.agent.v), n);
+    if (e.has(Event::memory)) fences_.absorb(e.agent.v, e.object);
     state_.tick(e.object);
     state_.tick(e.agent.v);
   }

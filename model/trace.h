@@ -132,7 +132,8 @@ struct AsyncOp {
 };
 
 enum class EventKind : uint8_t {
-  fork,  ///< object = new strand, which starts with everything `agent` knows
+  fork,  ///< object = new strand, which starts with everything `agent` knows; bytes = mask of the lanes that
+         ///< are it from now on, 0: none, a strand that only tells what a poll may find (a peek)
   join,  ///< flag memory (bar.warp.sync, bar.sync): strand `object` is absorbed, `agent` now knows what both
          ///< knew. Without it (shfl, elect, vote: M15): both strands go on; only their execution order
          ///< (causal clocks of both) is joined
@@ -304,9 +305,9 @@ struct Trace {
   std::vector<Footprint> footprints;
   std::vector<AsyncOp> ops;
   std::vector<Event> events;
-  std::vector<uint32_t> work;  ///< empty, or of each event: what its agent executed since its event before,
-                               ///< in the unit of the function that weighs instructions (sim/launch_run.h)
-  std::vector<Blocked> blocked;       ///< empty if every strand exited
+  std::vector<uint32_t> work;    ///< empty, or of each event: what its agent executed since its event before,
+                                 ///< in the unit of the function that weighs instructions (sim/launch_run.h)
+  std::vector<Blocked> blocked;  ///< empty if every strand exited
   std::vector<AgentId> live_pollers;  ///< strands stopped by the step limit
   bool cut_short = false;  ///< the execution ended before its strands did, at a fault or an unknown: what is
                            ///< missing at the end says nothing

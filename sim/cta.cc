@@ -474,7 +474,9 @@ std::vector<Strand> Cta::strands_of(Warp& warp, LaneMask lanes, uint32_t place) 
       const AgentId parent = warp.strands[i].agent;
       const std::string role = recorder.trace().agents[parent.v].role;
       const AgentId child = recorder.take_agent(index, warp.index, role);
-      recorder.add(EventKind::fork, parent, place).object = child.v;
+      Event& e = recorder.add(EventKind::fork, parent, place);
+      e.object = child.v;
+      e.bytes = part;
       warp.strands[i].lanes &= ~part;
       warp.strands.push_back({part, child});
       out.push_back(warp.strands.back());
