@@ -25,6 +25,7 @@
 #include "model/must.h"
 #include "sim/grouping.h"
 #include "sim/launch_run.h"
+#include "sim/name_slice.h"
 #include "sim/program.h"
 #include "sim/stored_values.h"
 #include "sim/unused_loads.h"
@@ -65,6 +66,14 @@ bool loads_race(const Report& report) {
     const std::string &one = d.where.instruction, &other = d.sides[0].position.instruction;
     return load_and_store(one, other) || load_and_store(other, one);
   });
+}
+/// The lines of these stores in the PTX.
+void add_stores(const Report& report, std::set<uint32_t>& lines) {
+  for (const Diagnostic& d : report.diagnostics) {
+    if (!is_stores_race(d)) continue;
+    lines.insert(d.where.ptx_line);
+    for (const Note& side : d.sides) lines.insert(side.position.ptx_line);
+  }
 }
 /// No other errors: names for values may leave none.
 bool only_stores_race(const Report& report) {
@@ -125,15 +134,18 @@ class Folder {
 
   /// Whether this trace is clean, perhaps with names for its values: then these are in it, and the tape is of
   /// the run that gave them.
-  bool is_clean(Trace& trace, const sim::RunOptions& run,
-                std::shared_ptr<const sim::PositionTape>& tape) const {
-    const Report seen = check(trace, options_.check);
+  bool is_clean(Trace& trace, const sim::RunOptions& run, std::shared_ptr<const sim::PositionTape>& tape) {
+    Report seen = check(trace, options_.check);
     if (seen.verdict == Verdict::clean) return true;
-    if (stores_races(seen) == 0 || !only_stores_race(seen)) return false;
     Trace named = trace;
     std::shared_ptr<const sim::PositionTape> named_tape;
-    if (!name_values(named, run, named_tape) || check(named, options_.check).verdict != Verdict::clean)
-      return false;
+    do {
+      if (stores_races(seen) == 0 || !only_stores_race(seen)) return false;
+      contest(seen, named);
+      if (!name_values(named, run, named_tape)) return false;
+      seen = check(named, options_.check);
+    } while (has_news(seen));
+    if (seen.verdict != Verdict::clean) return false;
     trace = std::move(named);
     tape = std::move(named_tape);
     return true;
@@ -141,6 +153,12 @@ class Folder {
 
   /// Footprints of the traces that come next which are none of what other CTAs are compared with.
   void leave_out(std::set<uint32_t> footprints) { left_out_ = std::move(footprints); }
+
+  /// Which values have names in runs for the stores that raced so far, and for branches; null: nothing asked
+  /// for names.
+  const std::shared_ptr<const sim::NameSlice>& slice() const { return slice_; }
+
+  void set_slice(std::shared_ptr<const sim::NameSlice> slice) { slice_ = std::move(slice); }
 
   /// What else CTAs may do to global memory.
   void add_accesses(GlobalAccessSummary summary) { add_summary(std::move(summary)); }
@@ -203,12 +221,20 @@ class Folder {
     options.briefly = has_errors_ || spent_seconds_ > all_seconds_;
     Decision decision = decide(trace, options);
     spent_seconds_ += since(start);
-    if (stores_races(decision.report) != 0 && name_values(trace, run, tape)) {
-      Decision named = decide(trace, options);
-      if (stores_races(named.report) < stores_races(decision.report)) {
-        by_values_.insert(alike);
-        alike = trace_class(trace);
-        decision = std::move(named);
+    if (stores_races(decision.report) != 0) {
+      contest(decision.report, trace);
+      if (name_values(trace, run, tape)) {
+        Decision named = decide(trace, options);
+        while (has_news(named.report)) {
+          contest(named.report, trace);
+          if (!name_values(trace, run, tape)) break;
+          named = decide(trace, options);
+        }
+        if (stores_races(named.report) < stores_races(decision.report)) {
+          by_values_.insert(alike);
+          alike = trace_class(trace);
+          decision = std::move(named);
+        }
       }
     }
     if (loads_race(decision.report)) {
@@ -228,9 +254,23 @@ class Folder {
     return std::move(decision.report);
   }
 
+  /// Stores race whose values had no names so far.
+  bool has_news(const Report& report) const {
+    std::set<uint32_t> lines;
+    add_stores(report, lines);
+    return !std::includes(contested_.begin(), contested_.end(), lines.begin(), lines.end());
+  }
+  void contest(const Report& report, const Trace& trace) {
+    if (!has_news(report)) return;
+    add_stores(report, contested_);
+    slice_ = sim::name_slice(program_, trace, slice_.get(), contested_, {});
+  }
+
   bool name_values(Trace& trace, const sim::RunOptions& run,
                    std::shared_ptr<const sim::PositionTape>& tape) const {
-    std::optional<sim::NamedValues> named = sim::name_stored_values(program_, outcome_.launch, run, trace);
+    sim::RunOptions sliced = run;
+    sliced.slice = slice_;
+    std::optional<sim::NamedValues> named = sim::name_stored_values(program_, outcome_.launch, sliced, trace);
     if (!named) return false;
     tape = std::move(named->tape);
     return true;
@@ -282,6 +322,8 @@ class Folder {
   bool lacks_reads_ = false, has_errors_ = false;
   std::set<uint32_t> written_, unkept_;  ///< buffers
   std::set<uint32_t> left_out_;
+  std::set<uint32_t> contested_;         ///< lines of stores that raced
+  std::shared_ptr<const sim::NameSlice> slice_;
   SourceText source_;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
@@ -401,6 +443,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       run_options.every_cancel_count = handovers.all || traces > 1;
       run_options.follow_position = follow || stands_for_all || (tickets != nullptr && traces > 1);
       run_options.tickets = tickets;
+      run_options.slice = folder.slice();
       start = Clock::now();
       const uint64_t first = next;
       for (; next < wanted_here && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
@@ -416,6 +459,7 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       if (!run_options.ctas.empty()) run = sim::run_launch(**program, launch, run_options);
       if (!run) return tl::unexpected(run.error());
       asks_atomics = asks_atomics || run->asks_atomics;
+      if (run->slice != nullptr) folder.set_slice(run->slice);
       outcome.execute_seconds += since(start);
       start = Clock::now();
       for (size_t i = 0; i < run->traces.size(); ++i) {

@@ -89,7 +89,8 @@ Cta::Cta(Machine& m, uint16_t number, Dim3 where)
   groups.resize((warp_count + 3) / 4);
   for (uint32_t w = 0; w < warp_count; ++w) {
     auto warp = std::make_unique<Warp>(static_cast<uint16_t>(w), p.register_count, provenance(),
-                                       names_values() ? &machine.names : nullptr);
+                                       names_values() ? &machine.names : nullptr,
+                                       options.slice == nullptr ? nullptr : &options.slice->registers);
     const uint32_t lanes = std::min(warp_size, threads - w * warp_size);
     warp->started = lanes == warp_size ? all_lanes : (LaneMask{1} << lanes) - 1;
     warp->fragments.push_back({0, warp->started, false, {}, warp->families});
@@ -267,7 +268,8 @@ bool Cta::pass_unknown_guard(Warp& warp, Fragment& fragment, LaneMask lanes) {
     for (uint32_t r : d.dst)
       if (r != Decoded::none) written.push_back(r);
   }
-  if (names_values()) {
+  const auto expressed = [&](uint32_t r) { return warp.regs.has_cells(r); };
+  if (names_values() && std::any_of(written.begin(), written.end(), expressed)) {
     name_results(warp, fragment.pc, ways, written, lanes);
   } else {
     for (const uint32_t r : written) warp.regs.forget(r, lanes);

@@ -75,8 +75,9 @@ struct Peek {
 };
 
 struct Warp {
-  Warp(uint16_t number, size_t registers, bool with_cells, NameSource* names)
-      : index(number), regs(registers, with_cells, names), in_flight(registers), touched(registers) {}
+  Warp(uint16_t number, size_t registers, bool with_cells, NameSource* names,
+       const std::vector<uint8_t>* wanted)
+      : index(number), regs(registers, with_cells, names, wanted), in_flight(registers), touched(registers) {}
 
   uint16_t index;
   RegisterFile regs;
@@ -250,6 +251,13 @@ class Cta {
   bool provenance() const { return options.domain == Domain::provenance || names_values(); }
   /// What has no expression gets a name instead of ending the run.
   bool names_values() const { return options.domain == Domain::names; }
+  /// Whether an instruction reads (writes) registers whose expressions are followed.
+  bool reads_expressions(const Decoded& d) const {
+    return provenance() && (options.slice == nullptr || options.slice->reads[d.index] != 0);
+  }
+  bool writes_expressions(const Decoded& d) const {
+    return provenance() && (options.slice == nullptr || options.slice->writes[d.index] != 0);
+  }
   bool with_data() const { return options.domain != Domain::control && !names_values(); }
 
   /// The strands of these lanes, forking those of which only a part takes part.

@@ -118,7 +118,8 @@ Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       return cta.unknown(d, "the lane number of a shuffle depends on a value that this launch does not give");
   cta.order_strands(warp, lanes, d.index);
   // All lanes read before any writes. A lane that does not take part gives an undefined value.
-  if (!warp.regs.has_cells() && (warp.regs.known(d.src[0]) & lanes) == 0 &&
+  const bool expresses = cta.writes_expressions(d);
+  if (!expresses && (warp.regs.known(d.src[0]) & lanes) == 0 &&
       (d.dst.size() < 2 || d.dst[1] == Decoded::none)) {
     if (d.dst[0] != Decoded::none) warp.regs.forget(d.dst[0], lanes);
     return Step::next;
@@ -134,7 +135,7 @@ Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     value[lane] = warp.regs.get(d.src[0], from.lane) & 0xffffffff;
     const bool takes_part = ((lanes >> from.lane) & 1) != 0;
     if (takes_part && warp.regs.known(d.src[0], from.lane)) known |= LaneMask{1} << lane;
-    if (!warp.regs.has_cells()) continue;
+    if (!expresses) continue;
     for (unsigned i = 0; i < 8; ++i)
       cells[lane][i] = takes_part ? warp.regs.byte(d.src[0], from.lane, i) : undefined_byte;
   }
@@ -148,7 +149,7 @@ Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
         warp.regs.set(d.dst[0], lane, value[lane]);
       } else {
         warp.regs.forget(d.dst[0], LaneMask{1} << lane);
-        if (warp.regs.has_cells()) warp.regs.cells(d.dst[0], lane) = cells[lane];
+        if (expresses) warp.regs.cells(d.dst[0], lane) = cells[lane];
       }
     }
   }

@@ -152,7 +152,8 @@ Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     return Step::next;
   }
   const LaneMask unknown = lanes & ~known;
-  if (unknown != 0 && cta.provenance()) set_expressions(warp, d, unknown);
+  const bool expresses = cta.writes_expressions(d);
+  if (unknown != 0 && expresses) set_expressions(warp, d, unknown);
   if (known != 0) {
     const bool single = d.dst.size() == 1 && d.dst[0] != Decoded::none;
     if (single && op.inputs == 1)
@@ -166,14 +167,14 @@ Step exec_pure(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   for (uint32_t r : d.dst) {
     if (r == Decoded::none) continue;
-    if (unknown != 0 && !cta.provenance()) warp.regs.forget(r, unknown);
+    if (unknown != 0 && !expresses) warp.regs.forget(r, unknown);
     warp.regs.set_known(r, known);
   }
   return Step::next;
 }
 
 Step exec_pack_pair(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
-  if (!cta.provenance()) return exec_pure(cta, warp, d, lanes);
+  if (!cta.writes_expressions(d)) return exec_pure(cta, warp, d, lanes);
   const LaneMask known = lanes & warp.regs.known(d.src[0]) & warp.regs.known(d.src[1]);
   const LaneMask unknown = lanes & ~known;
   if (known != 0) exec_pure(cta, warp, d, known);
@@ -210,7 +211,7 @@ Step exec_move(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
     warp.regs.set_known(to, lanes);
     return Step::next;
   }
-  if (!warp.regs.has_cells() && (warp.regs.known(from) & lanes) == 0) {
+  if (!warp.regs.has_cells(to) && (warp.regs.known(from) & lanes) == 0) {
     warp.regs.forget(to, lanes);
     return Step::next;
   }
@@ -250,7 +251,7 @@ Step exec_pack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
     uint64_t* to = warp.regs.lanes(d.dst[0]);
     for_each_lane(known, [&](unsigned lane) { to[lane] = packed[lane]; });
   }
-  std::vector<Cells> packed_cells(warp.regs.has_cells() && known != lanes ? warp_size : 0);
+  std::vector<Cells> packed_cells(warp.regs.has_cells(d.dst[0]) && known != lanes ? warp_size : 0);
   for_each_lane(packed_cells.empty() ? 0 : lanes & ~known, [&](unsigned lane) {
     for (size_t i = 0; i < d.src.size(); ++i)
       for (unsigned b = 0; b < bytes; ++b)
@@ -263,15 +264,16 @@ Step exec_pack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
   return Step::next;
 }
 
-Step exec_unpack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
+Step exec_unpack(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   const unsigned bytes = d.bytes;
   const LaneMask known = warp.regs.known(d.src[0]) & lanes, unknown = lanes & ~known;
   // A destination may be the source itself: read everything first.
   std::array<uint64_t, warp_size> values{};
   if (known != 0) std::copy_n(std::as_const(warp.regs).lanes(d.src[0]), warp_size, values.begin());
   std::vector<Cells> sources;
-  if (unknown != 0 && warp.regs.has_cells())
-    for (unsigned lane = 0; lane < warp_size; ++lane) sources.push_back(warp.regs.cells(d.src[0], lane));
+  if (unknown != 0 && cta.writes_expressions(d))
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      sources.push_back(std::as_const(warp.regs).cells(d.src[0], lane));
   for (size_t i = 0; i < d.dst.size(); ++i) {
     if (d.dst[i] == Decoded::none) continue;
     if (known != 0) {
@@ -282,7 +284,7 @@ Step exec_unpack(Cta&, Warp& warp, const Decoded& d, LaneMask lanes) {
     }
     warp.regs.forget(d.dst[i], unknown);
     warp.regs.set_known(d.dst[i], known);
-    if (sources.empty()) continue;
+    if (sources.empty() || !warp.regs.has_cells(d.dst[i])) continue;
     for_each_lane(unknown, [&](unsigned lane) {
       Cells& out = warp.regs.cells(d.dst[i], lane);
       for (unsigned b = 0; b < out.size(); ++b)
@@ -311,22 +313,23 @@ Step exec_select(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
     return Step::next;
   }
   const LaneMask either = warp.regs.known(d.src[0]) | warp.regs.known(d.src[1]);
-  if (!warp.regs.has_cells() && (either & warp.regs.known(d.src[2]) & lanes) == 0) {
+  if (!warp.regs.has_cells(to) && (either & warp.regs.known(d.src[2]) & lanes) == 0) {
     warp.regs.forget(to, lanes);
     return Step::next;
   }
+  const bool expresses = cta.writes_expressions(d);
   for_each_lane(lanes, [&](unsigned lane) {
     // Of a predicate that has a name, another cluster may have the other value.
     const bool both = warp.regs.known(d.src[0], lane) && warp.regs.known(d.src[1], lane);
     if (!warp.regs.known(d.src[2], lane) || (warp.regs.has_name(d.src[2], lane) && !both)) {
       const Hash128 h =
-          cta.provenance()
+          expresses
               ? combine(combine(d.key_name, warp.regs.expression(d.src[0], lane, bytes)),
                         combine(warp.regs.expression(d.src[1], lane, bytes),
                                 combine(hash_number(38, d.negated), warp.regs.expression(d.src[2], lane, 1))))
               : Hash128{};
       warp.regs.forget(d.dst[0], LaneMask{1} << lane);
-      if (cta.provenance()) warp.regs.set_expression(d.dst[0], lane, bytes, h);
+      if (expresses) warp.regs.set_expression(d.dst[0], lane, bytes, h);
       return;
     }
     const bool first = ((warp.regs.get(d.src[2], lane) ^ (d.negated >> 2)) & 1) != 0;

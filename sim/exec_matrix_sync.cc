@@ -105,7 +105,7 @@ class Word {
     if (reg == Decoded::none) return;
     if (known_) return regs.set(reg, lane, value_);
     regs.forget(reg, LaneMask{1} << lane);
-    if (!regs.has_cells()) return;
+    if (!regs.has_cells(reg)) return;
     Cells& cells = regs.cells(reg, lane);
     for (unsigned b = 0; b < cells.size(); ++b) cells[b] = b < 4 ? cells_[b] : hash_constant_byte(0);
   }
@@ -127,7 +127,7 @@ Step exec_load_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   record_rows(cta, warp, d, targets, 0);
   const unsigned rows = 8 * d.shape[0];
-  const bool without_data = !cta.with_data() && !cta.provenance();
+  const bool without_data = !cta.with_data() && !cta.writes_expressions(d);
   const auto untouched = [&](const Target& t) {
     return cta.shared.nothing_known(t.offset, matrix_row_bytes);
   };
@@ -168,7 +168,7 @@ Step exec_store_matrix(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   cta.order_strands(warp, lanes, d.index);
   record_rows(cta, warp, d, targets, Event::write);
   const unsigned rows = 8 * d.shape[0];
-  const bool without_data = !cta.with_data() && !cta.provenance();
+  const bool without_data = !cta.with_data() && !cta.reads_expressions(d);
   if (d.opaque || (without_data && std::all_of(d.src.begin() + 1, d.src.begin() + 1 + d.shape[0],
                                                [&](uint32_t from) { return warp.regs.known(from) == 0; }))) {
     for (unsigned r = 0; r < rows; ++r) cta.shared.forget(targets.at[r].offset, matrix_row_bytes);
@@ -408,7 +408,7 @@ Step exec_mma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       multiply_fragments<uint32_t>(warp, d, scales);
     return Step::next;
   }
-  if (cta.provenance()) {
+  if (cta.writes_expressions(d)) {
     const bool scaled = (d.variant & 8) != 0;
     const bool has_expression = d.shape[2] == 4 && d.bytes == 4 && !scaled && !d.sparse;
     if (!has_expression && !cta.names_values())

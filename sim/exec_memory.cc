@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/flag_access.h"
 #include "sim/handlers.h"
@@ -22,7 +23,7 @@ uint64_t sign_extend(uint64_t value, unsigned bytes, unsigned bits) {
 }
 
 /// One element of a vector load into its register, of one lane or (`everywhere`) of all.
-void load_element(Cta& cta, Warp& warp, const Decoded& d, unsigned v, unsigned lane, bool everywhere,
+void load_element(Warp& warp, const Decoded& d, unsigned v, unsigned lane, bool everywhere,
                   const ByteRun& run) {
   const uint32_t to = d.dst[v];
   if (to == Decoded::none) return;
@@ -38,7 +39,7 @@ void load_element(Cta& cta, Warp& warp, const Decoded& d, unsigned v, unsigned l
     return;
   }
   warp.regs.forget(to, lanes);
-  if (!cta.provenance()) return;
+  if (!warp.regs.has_cells(to)) return;
   Cells& cells = warp.regs.cells(to, lane);
   for (unsigned i = 0; i < cells.size(); ++i) {
     const size_t at = v * d.bytes + i;
@@ -66,8 +67,9 @@ bool nothing_known(const Warp& warp, const Decoded& d, LaneMask lanes) {
 }
 
 /// Loads of what nobody knows: tiles that matrix operations or copies left, in a run without data.
-bool loads_nothing_known(const Cta& cta, const LaneTargets& targets, LaneMask lanes, uint64_t bytes) {
-  if (cta.with_data() || cta.provenance()) return false;
+bool loads_nothing_known(const Cta& cta, const Decoded& d, const LaneTargets& targets, LaneMask lanes,
+                         uint64_t bytes) {
+  if (cta.with_data() || cta.writes_expressions(d)) return false;
   for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
     const Target& t = targets.at[static_cast<size_t>(std::countr_zero(rest))];
     if (t.where != Target::Where::shared || !cta.shared.nothing_known(t.offset, bytes)) return false;
@@ -83,7 +85,7 @@ Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   if (d.poll != Decoded::none) return wait_for_flag(cta, warp, d, lanes, targets);
   record_access(cta, warp, d, targets, lanes, d.order != 0 ? uint8_t{Event::atomic} : uint8_t{0});
   const uint64_t total = uint64_t{d.bytes} * d.vector;
-  if (d.order == 0 && loads_nothing_known(cta, targets, lanes, total)) {
+  if (d.order == 0 && loads_nothing_known(cta, d, targets, lanes, total)) {
     for (const uint32_t to : d.dst)
       if (to != Decoded::none) warp.regs.forget(to, lanes);
     return Step::next;
@@ -95,7 +97,7 @@ Step exec_load(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   for (LaneMask rest = everywhere ? 1u : lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     read_target(cta, warp, targets.at[lane], lane, total, run);
-    for (unsigned v = 0; v < d.vector; ++v) load_element(cta, warp, d, v, lane, everywhere, run);
+    for (unsigned v = 0; v < d.vector; ++v) load_element(warp, d, v, lane, everywhere, run);
   }
   if (d.order != 0) forget_contended(cta, warp, d, lanes, targets);
   if (d.order != 0 && cta.names_values()) name_each(warp, d, lanes);
@@ -127,7 +129,7 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   }
   if (d.order != 0 || cta.machine.flags.any()) note_flag_stores(cta, warp, d, lanes, targets);
   const uint64_t total = uint64_t{d.bytes} * d.vector;
-  if (!cta.with_data() && !cta.provenance() && nothing_known(warp, d, lanes)) {
+  if (!cta.with_data() && !cta.reads_expressions(d) && nothing_known(warp, d, lanes)) {
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
       forget_target(cta, warp, targets.at[static_cast<size_t>(std::countr_zero(rest))],
                     static_cast<unsigned>(std::countr_zero(rest)), total);
@@ -147,7 +149,7 @@ Step exec_store(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
       for (unsigned i = 0; i < d.bytes; ++i) run.value[at + i] = static_cast<uint8_t>(value >> (8 * i));
       std::fill_n(run.known.begin() + static_cast<ptrdiff_t>(at), d.bytes, known ? uint8_t{1} : uint8_t{0});
       if (cta.provenance() && !known)
-        std::copy_n(warp.regs.cells(from, lane).begin(), d.bytes,
+        std::copy_n(std::as_const(warp.regs).cells(from, lane).begin(), d.bytes,
                     run.cells.begin() + static_cast<ptrdiff_t>(at));
     }
     write_target(cta, warp, targets.at[lane], lane, total, run, d.index);

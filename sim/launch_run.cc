@@ -14,6 +14,7 @@
 #include "sim/grouping.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
+#include "sim/name_slice.h"
 #include "sim/run_rows.h"
 #include "sim/stored_values.h"
 
@@ -135,19 +136,28 @@ namespace {
 struct NamedRun {
   Trace trace;
   std::shared_ptr<const PositionTape> tape;
+  std::shared_ptr<const NameSlice> slice;
 };
 
-/// The same with names for values, from what memory holds before the launch.
+/// The same with names for values, from what memory holds before the launch. They are followed for the
+/// branches that ask for them, which are known one after the other; for all values where that is not enough.
 std::optional<NamedRun> run_named(const Program& program, const Launch& launch, RunOptions options,
-                                  std::span<const uint32_t> ctas) {
+                                  std::span<const uint32_t> ctas, const Trace& before, uint32_t branch) {
   if (!may_name_values(program, launch, ctas.size())) return std::nullopt;
   options.domain = Domain::names;
-  Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, options.domain, {});
-  if (!global) return std::nullopt;
-  Machine machine(program, launch, *global, options, ctas);
-  NamedRun named{machine.run(), nullptr};
-  named.tape = machine.tape();
-  return named;
+  options.slice = name_slice(program, before, options.slice.get(), {}, {branch});
+  for (;;) {
+    Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, options.domain, {});
+    if (!global) return std::nullopt;
+    Machine machine(program, launch, *global, options, ctas);
+    NamedRun named{machine.run(), nullptr, options.slice};
+    named.tape = machine.tape();
+    if (!machine.wants_names || options.slice == nullptr) return named;
+    std::shared_ptr<const NameSlice> more =
+        name_slice(program, named.trace, options.slice.get(), {}, {*machine.wants_names});
+    const bool grown = more->registers != options.slice->registers;
+    options.slice = grown ? std::move(more) : nullptr;
+  }
 }
 
 }  // namespace
@@ -162,6 +172,7 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   result.tapes.resize(machines.size());
   result.atomic_answers.resize(machines.size());
   std::vector<uint8_t> asks(machines.size());
+  std::vector<std::shared_ptr<const NameSlice>> slices(machines.size());
   std::vector<uint64_t> steps(machines.size());
   std::vector<std::vector<std::string>> not_predicted(machines.size());
   auto run_one = [&](size_t i) {
@@ -171,10 +182,12 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
     result.tapes[i] = machine.tape();
     result.atomic_answers[i] = machine.atomic_answers;
     asks[i] = machine.asks_atomics ? 1 : 0;
-    if (machine.wants_names && options.domain == Domain::control) {
-      if (std::optional<NamedRun> named = run_named(program, launch, options, machines[i])) {
+    if (machine.wants_names) {
+      if (std::optional<NamedRun> named =
+              run_named(program, launch, options, machines[i], result.traces[i], *machine.wants_names)) {
         result.traces[i] = std::move(named->trace);
         result.tapes[i] = std::move(named->tape);
+        slices[i] = std::move(named->slice);
       }
     }
     for (auto& cta : machine.ctas) {
@@ -200,6 +213,7 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   }
   for (size_t i = 0; i < machines.size(); ++i) {
     result.instructions += steps[i];
+    if (slices[i] != nullptr) result.slice = slices[i];
     result.asks_atomics = result.asks_atomics || asks[i] != 0;
     for (std::string& text : not_predicted[i])
       if (std::find(result.not_predicted.begin(), result.not_predicted.end(), text) ==

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,17 @@ enum class Domain : uint8_t {
           ///< it has none (docs/theory.md, equal values)
 };
 
+/// Where names are followed, if not everywhere: what a few values are made of (sim/name_slice.h).
+struct NameSlice {
+  std::set<uint32_t> stores;           ///< lines of the PTX: the values of these,
+  std::set<uint32_t> branches;         ///< and the guards of these instructions
+  std::vector<uint8_t> registers;      ///< by register, 0 or 1: an unknown value in others has no name
+  std::vector<uint8_t> reads, writes;  ///< by instruction: whether it reads, writes one of them
+};
+
 struct RunOptions {
   Domain domain = Domain::control;
+  std::shared_ptr<const NameSlice> slice;  ///< with names; null: all values have some
   std::vector<uint32_t> ctas;  ///< linear CTA numbers (x fastest), each brings its cluster; empty: all
   uint32_t clusters_to_cancel =
       0;  ///< how often a clusterlaunchcontrol.try_cancel of each trace succeeds before it fails: the last
@@ -79,6 +89,7 @@ struct RunResult {
       tapes;  ///< of each trace, if followed: what it owes to its position (sim/position_tape.h); null:
               ///< unknown
   std::vector<std::vector<AtomicAnswer>> atomic_answers;  ///< of each trace, RunOptions::atomics_in_order
+  std::shared_ptr<const NameSlice> slice;  ///< with which a run went on at branches on data; null: none did
   bool asks_atomics = false;  ///< what an atomic returned would have decided how some trace goes on
   std::vector<std::vector<std::byte>> buffers;  ///< after the launch, by buffer number; bits domain only
   uint64_t instructions = 0;                    ///< warp instructions executed

@@ -41,7 +41,8 @@ class Machine {
   FlagWords flags;
   NameSource names;
   std::vector<uint16_t> work;                ///< by instruction, if RunOptions::work_of weighs them
-  bool wants_names = false;                  ///< with Domain::names it could have gone on
+  std::optional<uint32_t> wants_names;       ///< instruction at which, with names of more values, it could go
+                                             ///< on
   bool asks_atomics = false;                 ///< RunResult::asks_atomics
   std::vector<AtomicAnswer> atomic_answers;  ///< RunResult::atomic_answers
   std::optional<size_t> first_answer;        ///< event at which the first of them came

@@ -408,6 +408,10 @@ void run_matrix_op(Cta& cta, WarpGroup& group, WarpGroupOp& op) {
       break;
     case Domain::provenance:
     case Domain::names:
+      if (!cta.writes_expressions(d)) {
+        forget_results(cta, first_warp, d);
+        break;
+      }
       if (!has_expressions(d)) {
         if (!cta.names_values())
           cta.recorder.unknown(

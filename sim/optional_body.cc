@@ -72,7 +72,7 @@ bool Cta::enter_optional_body(Warp& warp, Fragment& fragment, LaneMask lanes) {
   if (std::popcount(lanes) != 1 ||
       machine.positions != nullptr) {  // do all lanes decide alike? Their names tell
     if (!names_values()) {
-      machine.wants_names = true;
+      machine.wants_names = fragment.pc;
       return false;
     }
     const uint32_t guard = program.code[fragment.pc].guard;
@@ -80,6 +80,7 @@ bool Cta::enter_optional_body(Warp& warp, Fragment& fragment, LaneMask lanes) {
     open.named = true;
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       const Hash128 here = warp.regs.expression(guard, static_cast<unsigned>(std::countr_zero(rest)), 1);
+      if (here.foreign() && options.slice != nullptr) machine.wants_names = fragment.pc;
       if (here.foreign() || !(here == open.condition)) return false;
     }
   }

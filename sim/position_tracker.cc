@@ -142,11 +142,12 @@ void PositionTracker::add_node(TapeNode node) {
 void PositionTracker::give_names(const Cta& cta, Warp& warp, uint32_t reg, LaneMask lanes) {
   if (!with_names_) return;
   const Track t = track(cta, warp, reg);
+  const bool expressed = warp.regs.has_cells(reg);
   const unsigned bytes = (program_.register_bits[reg] + 7u) / 8u;
   for (LaneMask rest = t.lanes & lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const uint64_t delta = warp.regs.get(reg, lane) - tape_->values[t.slot][lane];
-    warp.regs.name_known(reg, lane, bytes, names_.name(*tape_, t.slot, lane, delta));
+    warp.regs.name_known(reg, lane, bytes, expressed ? names_.name(*tape_, t.slot, lane, delta) : Hash128{});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/hash128.h"
@@ -32,13 +33,16 @@ constexpr Cells undefined_cells() {
 /// this cluster, and the name says what it is for any.
 class RegisterFile {
  public:
-  /// `names`: of values that no expression describes; null: such values are undefined_byte.
-  RegisterFile(size_t registers, bool with_cells, NameSource* names = nullptr)
+  /// `names`: of values that no expression describes; null: such values are undefined_byte. `wanted`: by
+  /// register, those that have expressions; in the others an unknown value is undefined_byte. Null: all.
+  RegisterFile(size_t registers, bool with_cells, NameSource* names = nullptr,
+               const std::vector<uint8_t>* wanted = nullptr)
       : bits_(registers * warp_size),
         known_(registers),
         uniform_(registers),
         cells_(with_cells ? registers : 0),
-        names_(names) {}
+        names_(names),
+        wanted_(wanted) {}
 
   const uint64_t* lanes(uint32_t reg) const { return &bits_[size_t{reg} * warp_size]; }
   uint64_t* lanes(uint32_t reg) {
@@ -91,7 +95,7 @@ class RegisterFile {
     known_[reg] &= ~mask;
     uniform_[reg] = 0;
     unname(reg, mask);
-    if (!has_cells()) return;
+    if (!has_cells(reg)) return;
     for (LaneMask rest = mask; rest != 0; rest &= rest - 1) {
       Cells& c = cells(reg, static_cast<unsigned>(std::countr_zero(rest)));
       if (names_ == nullptr) {
@@ -104,19 +108,25 @@ class RegisterFile {
   }
 
   bool has_cells() const { return !cells_.empty(); }
+  /// Whether this register has expressions; what is written to the cells of others is gone.
+  bool has_cells(uint32_t reg) const {
+    return !cells_.empty() && (wanted_ == nullptr || (*wanted_)[reg] != 0);
+  }
   Cells& cells(uint32_t reg, unsigned lane) {
+    if (!has_cells(reg)) return unwanted_ = undefined_cells();
     if (cells_[reg].empty()) cells_[reg].assign(warp_size, undefined_cells());
     return cells_[reg][lane];
   }
   const Cells& cells(uint32_t reg, unsigned lane) const {
     static constexpr Cells undefined = undefined_cells();
-    return cells_[reg].empty() ? undefined : cells_[reg][lane];
+    return cells_.empty() || cells_[reg].empty() ? undefined : cells_[reg][lane];
   }
 
   /// The known value in this lane has a name, of this many bytes, until it is written again.
   void name_known(uint32_t reg, unsigned lane, unsigned bytes, Hash128 name) {
     if (named_.empty()) named_.resize(known_.size());
     named_[reg] |= LaneMask{1} << lane;
+    if (!has_cells(reg)) return;
     Cells& c = cells(reg, lane);
     for (unsigned i = 0; i < c.size(); ++i) c[i] = i < bytes ? byte_of(name, i) : hash_constant_byte(0);
   }
@@ -141,6 +151,7 @@ class RegisterFile {
     known_[reg] &= ~(LaneMask{1} << lane);
     uniform_[reg] = 0;
     unname(reg, LaneMask{1} << lane);
+    if (!has_cells(reg)) return;
     Cells& c = cells(reg, lane);
     for (unsigned i = 0; i < c.size(); ++i) c[i] = i < bytes ? byte_of(h, i) : hash_constant_byte(0);
   }
@@ -150,9 +161,10 @@ class RegisterFile {
       set(to, lane, (get(from, lane) >> (8 * shift)) & width_mask(8 * bytes));
       return;
     }
-    const Cells source = has_cells() ? cells(from, lane) : Cells{};
+    const bool expresses = has_cells(to);
+    const Cells source = expresses ? std::as_const(*this).cells(from, lane) : Cells{};
     forget(to, LaneMask{1} << lane);
-    if (!has_cells()) return;
+    if (!expresses) return;
     Cells& c = cells(to, lane);
     for (unsigned i = 0; i < c.size(); ++i)
       c[i] = i < bytes && i + shift < c.size() ? source[i + shift] : hash_constant_byte(0);
@@ -169,6 +181,8 @@ class RegisterFile {
   std::vector<std::vector<Cells>> cells_;  ///< by register, of those that were unknown at some time
   std::vector<LaneMask> named_;            ///< known values that have a name; empty: none has
   NameSource* names_ = nullptr;
+  const std::vector<uint8_t>* wanted_ = nullptr;
+  Cells unwanted_{};  ///< cells of a register that has none
 };
 
 }  // namespace turnstile::sim
