@@ -322,13 +322,21 @@ class Folder {
   bool lacks_reads_ = false, has_errors_ = false;
   std::set<uint32_t> written_, unkept_;  ///< buffers
   std::set<uint32_t> left_out_;
-  std::set<uint32_t> contested_;         ///< lines of stores that raced
+  std::set<uint32_t> contested_;  ///< lines of stores that raced
   std::shared_ptr<const sim::NameSlice> slice_;
   SourceText source_;
   std::map<TraceClass, size_t> index_;
   std::vector<Class> classes_;
   std::vector<GlobalAccessSummary> summaries_;
 };
+
+/// The runs in which clusters are handed over, or tickets drawn, weighed by how many tiles each works on.
+uint64_t tiles_of(std::span<const HandoverPass> passes) {
+  uint64_t tiles = 0;
+  for (const HandoverPass& p : passes)
+    tiles += p.handed == 0 ? 0 : (p.end - p.begin) * (uint64_t{p.handed} + 1);
+  return tiles;
+}
 
 void add_reason(Report& report, std::string text) { report.inconclusive.push_back({{}, std::move(text)}); }
 
@@ -403,11 +411,18 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
   if (asks_counters && tickets == nullptr && !scheduler->why_not && wanted == total)
     arrivers = find_last_arrivers(**program, launch, traces, interrupted);
   if (!arrivers) return tl::unexpected(arrivers.error());
+  const auto surveyed = [&](uint32_t numbers) {
+    if (progress)
+      progress(numbers, tickets != nullptr ? tickets->count + 1 : traces,
+               tickets != nullptr ? "numbers of tickets that a cluster may draw"
+                                  : "numbers of clusters that launch control may hand over");
+  };
   const Handovers handovers =
-      tickets != nullptr ? drawn_tickets_of(**program, launch, *tickets, wanted == total, interrupted)
-                         : handovers_of(**program, launch, traces, wanted == total, interrupted);
+      tickets != nullptr
+          ? drawn_tickets_of(**program, launch, *tickets, wanted == total, interrupted, surveyed)
+          : handovers_of(**program, launch, traces, wanted == total, interrupted, surveyed);
   outcome.execute_seconds += since(start);
-  uint64_t done = 0;
+  uint64_t done = 0, handed_tiles = 0;
   std::optional<Clock::time_point> first_error;
   bool cut = false;  // an error stands, and the other CTAs took too long
   bool asks_atomics = false;
@@ -495,7 +510,10 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
         cut = pass == 0 && next < wanted_here && since(*first_error) > limits.seconds_after_error;
       }
       done += (next - first) * ctas_each;
-      if (progress) progress(std::min(done, wanted), wanted);
+      if (progress && handed == 0) progress(std::min(done, wanted), wanted, "CTAs");
+      handed_tiles += handed == 0 ? 0 : (next - first) * (uint64_t{handed} + 1);
+      if (progress && handed != 0)
+        progress(handed_tiles, tiles_of(passes), "tiles, by how many come to one cluster");
     }
     if (pass + 1 != planned || !handovers.first_only || interrupted() || cut) continue;
     start = Clock::now();

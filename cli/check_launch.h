@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "checker/explore.h"
 #include "checker/witness.h"
@@ -52,8 +53,8 @@ struct CheckOutcome {
   double check_seconds = 0;
 };
 
-/// Called now and then with the number of CTAs done.
-using CheckProgress = std::function<void(uint64_t done, uint64_t total)>;
+/// Called now and then with how far one part of the work has come, and of what these are ("CTAs").
+using CheckProgress = std::function<void(uint64_t done, uint64_t total, std::string_view of)>;
 
 /// Executes every CTA in the control domain (those of a cluster, or that wait for each other, together), or
 /// shows that it does what an executed one did (cli/followed_classes.h),

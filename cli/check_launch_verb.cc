@@ -92,10 +92,14 @@ void keep_witness_of(CheckOutcome& outcome, const LaunchArguments& arguments, co
 }
 
 Exit run_one(const LaunchArguments& arguments, const LaunchJob& job, const Terminal& terminal) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto progress = [&](uint64_t done, uint64_t total) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    terminal.progress(progress_bar({done, total, std::nullopt, passed.count()}) + "   CTAs");
+  auto start = std::chrono::steady_clock::now();
+  std::string part;
+  const auto progress = [&](uint64_t done, uint64_t total, std::string_view of) {
+    const auto now = std::chrono::steady_clock::now();
+    if (part != of) start = now;  // an estimate is about one part of the work
+    part = of;
+    const std::chrono::duration<double> passed = now - start;
+    terminal.progress(fmt::format("{}   {}", progress_bar({done, total, std::nullopt, passed.count()}), of));
   };
   Result<CheckOutcome> outcome = check_job(arguments, job, progress);
   if (!outcome) return refuse(terminal, "check", arguments.json, outcome.error());

@@ -21,7 +21,8 @@ std::string numbers_text(const std::vector<uint32_t>& numbers) {
 
 /// Which numbers up to `most` are run. `few`: all of them.
 void choose_counts(const sim::Program& program, const Launch& launch, uint32_t most, bool few, bool thorough,
-                   const std::function<bool()>& stop, Handovers& h) {
+                   const std::function<bool()>& stop, const std::function<void(uint32_t done)>& progress,
+                   Handovers& h) {
   constexpr uint32_t longest_run = 32, most_decided = 64;
   constexpr size_t most_unusual = 8;
   uint32_t decided = most + 1;
@@ -29,7 +30,8 @@ void choose_counts(const sim::Program& program, const Launch& launch, uint32_t m
     sim::HandoverSurvey survey;
     survey.why_not = "not every CTA was asked for";
     if (thorough)
-      survey = sim::survey_handovers(program, launch, most, h.tickets ? &*h.tickets : nullptr, stop);
+      survey =
+          sim::survey_handovers(program, launch, most, h.tickets ? &*h.tickets : nullptr, stop, progress);
     h.why_not = survey.why_not;
     if (h.why_not.empty() && survey.runs > most_decided)
       h.why_not = fmt::format("they repeat from {} on only", survey.start);
@@ -63,7 +65,8 @@ uint64_t clusters_of(const sim::Program& program, const Launch& launch) {
 }
 
 Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces, bool thorough,
-                       const std::function<bool()>& stop) {
+                       const std::function<bool()>& stop,
+                       const std::function<void(uint32_t done)>& progress) {
   constexpr uint64_t most_runs = 1024;
   const uint64_t clusters = clusters_of(program, launch);
   // Clusters that wait for each other run together, and none is left to hand over.
@@ -74,7 +77,7 @@ Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64
   const auto most = static_cast<uint32_t>(clusters - 1);
   if (h.counts.empty()) {
     h.first_only = clusters > 2;  // of two there is one order
-    choose_counts(program, launch, most, h.few, thorough, stop, h);
+    choose_counts(program, launch, most, h.few, thorough, stop, progress, h);
   }
   finish_counts(most, h);
   return h;
@@ -82,7 +85,8 @@ Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64
 
 Handovers drawn_tickets_of(const sim::Program& program, const Launch& launch,
                            const sim::TicketCounter& counter, bool thorough,
-                           const std::function<bool()>& stop) {
+                           const std::function<bool()>& stop,
+                           const std::function<void(uint32_t done)>& progress) {
   constexpr uint32_t most_runs = 32;
   Handovers h;
   h.tickets = counter;
@@ -94,7 +98,7 @@ Handovers drawn_tickets_of(const sim::Program& program, const Launch& launch,
     return h;
   }
   h.first_only = true;
-  choose_counts(program, launch, most, most < most_runs, thorough, stop, h);
+  choose_counts(program, launch, most, most < most_runs, thorough, stop, progress, h);
   finish_counts(most, h);
   return h;
 }

@@ -48,14 +48,16 @@ struct HandoverVerdict {
   std::optional<Note> objection;  ///< why they do not stand for every choice of clusters
 };
 
-/// `thorough`: otherwise a few numbers do, since the verdict is open for another reason.
+/// `thorough`: otherwise a few numbers do, since the verdict is open for another reason. `progress`: is told
+/// how many numbers the survey of them has seen, out of one for each cluster; may be empty.
 Handovers handovers_of(const sim::Program& program, const Launch& launch, uint64_t traces, bool thorough,
-                       const std::function<bool()>& stop);
+                       const std::function<bool()>& stop, const std::function<void(uint32_t done)>& progress);
 
 /// The same for tickets that clusters draw from a counter.
 Handovers drawn_tickets_of(const sim::Program& program, const Launch& launch,
                            const sim::TicketCounter& counter, bool thorough,
-                           const std::function<bool()>& stop);
+                           const std::function<bool()>& stop,
+                           const std::function<void(uint32_t done)>& progress);
 
 /// Says in the report what was not covered, and gives a sentence about what was.
 std::string conclude_handovers(const Handovers& handovers, const HandoverVerdict& verdict, uint64_t traces,

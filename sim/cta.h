@@ -17,6 +17,7 @@
 #include "model/protocol/named_barrier.h"
 #include "sim/copy_groups.h"
 #include "sim/flight.h"
+#include "sim/footprint_memo.h"
 #include "sim/in_flight.h"
 #include "sim/launch_run.h"
 #include "sim/matrix.h"
@@ -235,6 +236,7 @@ class Cta {
   bool cancel_failed = false;  ///< it has seen a try_cancel fail (CL4)
   int64_t free_registers = 0;  ///< pool of setmaxnreg, in registers of one thread
   std::map<std::pair<uint64_t, uint32_t>, OperandFootprint> operand_footprints;  ///< sim/matrix.h
+  FootprintMemo row_footprints;  ///< in its shared memory, of what the lanes of a warp access
   uint64_t steps = 0;
   std::vector<std::string> not_predicted;  ///< RunResult::not_predicted
   SumLog* sum_log = nullptr;               ///< explains one element of a row (sim/rows.h)

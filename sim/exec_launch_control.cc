@@ -69,6 +69,7 @@ void land(Cta& issuer, const Receiver& to, const Answer& answer) {
 /// handed out is a choice of the run (RunOptions::clusters_to_cancel), the order is not specified (CL7).
 uint64_t take_cluster(Cta& cta) {
   Machine& machine = cta.machine;
+  if (cta.options.hand_over) machine.look_for_narrow_atomics();
   const bool more = cta.options.hand_over ? cta.options.hand_over(machine)
                                           : machine.cancelled < cta.options.clusters_to_cancel;
   if (!more) return answer_bits(false, {});

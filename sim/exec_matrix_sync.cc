@@ -53,12 +53,16 @@ Step resolve_rows(Cta& cta, const Warp& warp, const Decoded& d, std::string_view
   return Step::next;
 }
 
+/// In a key of Cta::row_footprints: the offsets are those of matrix rows.
+constexpr uint64_t by_rows = 1;
+
 /// Each strand touches what its lanes receive or give.
 void record_rows(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, uint8_t flags) {
   const unsigned matrices = d.shape[0];
-  std::vector<ByteRange> ranges;
-  for (const Strand& s : cta.strands_of(warp, all_lanes, d.index)) {
-    ranges.clear();
+  std::array<uint64_t, warp_size + 1> key;
+  for (unsigned r = 0; r < 8 * matrices; ++r) key[1 + r] = targets.at[r].offset;
+  const auto ranges_of = [&](const Strand& s) {
+    std::vector<ByteRange> ranges;
     if (s.lanes == all_lanes) {
       for (unsigned r = 0; r < 8 * matrices; ++r)
         ranges.push_back({targets.at[r].offset, targets.at[r].offset + matrix_row_bytes, 0, 1});
@@ -73,7 +77,12 @@ void record_rows(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targ
           }
     }
     normalise(ranges);
-    const uint32_t footprint = cta.shared_footprint(ranges);
+    return ranges;
+  };
+  for (const Strand& s : cta.strands_of(warp, all_lanes, d.index)) {
+    key[0] = uint64_t{s.lanes} << 32 | uint64_t{matrices} << 16 | uint64_t{d.variant} << 8 | by_rows;
+    const uint32_t footprint = cta.row_footprints.get({key.data(), 1 + size_t{8} * matrices},
+                                                      [&] { return cta.shared_footprint(ranges_of(s)); });
     Event& e = cta.recorder.add(EventKind::access, s.agent, d.index);
     e.footprint = footprint;
     e.flags = flags;

@@ -100,8 +100,9 @@ void add_kind(std::vector<Hash128>& kinds, const Hash128& kind) {
 class Surveyor {
  public:
   /// `refusals`: parts that a run has besides those of its own cluster and of what is handed over.
-  Surveyor(uint32_t most, uint32_t refusals, const std::function<bool()>& stop)
-      : most_(most), refusals_(refusals), stop_(stop) {}
+  Surveyor(uint32_t most, uint32_t refusals, const std::function<bool()>& stop,
+           const std::function<void(uint32_t done)>& progress)
+      : most_(most), refusals_(refusals), stop_(stop), progress_(progress) {}
 
   bool hand_over(const Machine& machine) {
     failed_ = failed_ || machine.positions == nullptr;
@@ -116,6 +117,7 @@ class Surveyor {
       add_written(trace, boundaries_.empty() ? 0 : boundaries_.back().event, trace.events.size(), written_);
     }
     boundaries_.push_back({trace.events.size(), open_phases(machine)});
+    if (progress_) progress_(machine.cancelled);
     over_ = machine.cancelled >= most_ || stop_() || failed_;
     if (over_) return false;
     if (!comparable_) return true;  // it is left to see how many it takes
@@ -224,6 +226,7 @@ class Surveyor {
 
   uint32_t most_, refusals_;
   const std::function<bool()>& stop_;
+  const std::function<void(uint32_t done)>& progress_;
   bool over_ = false;       ///< no more clusters
   bool failed_ = false;     ///< no child could be made
   bool comparable_ = true;  ///< false: the tape does not fall into parts, nor does that of any longer run
@@ -238,14 +241,15 @@ class Surveyor {
 }  // namespace
 
 HandoverSurvey survey_handovers(const Program& program, const Launch& launch, uint32_t most,
-                                const TicketCounter* tickets, const std::function<bool()>& stop) {
+                                const TicketCounter* tickets, const std::function<bool()>& stop,
+                                const std::function<void(uint32_t done)>& progress) {
   HandoverSurvey out;
   Result<GlobalMemory> global = GlobalMemory::create(launch, program.variables, Domain::control, {});
   if (!global) {
     out.why_not = global.error().text();
     return out;
   }
-  Surveyor surveyor(most, tickets == nullptr ? 0 : 1, stop);
+  Surveyor surveyor(most, tickets == nullptr ? 0 : 1, stop, progress);
   RunOptions options;
   options.follow_position = options.every_cancel_count = true;
   options.tickets = tickets;

@@ -27,8 +27,10 @@ struct HandoverSurvey {
 
 /// Executes the first cluster once for every number of handovers, from none to `most`. All of these runs are
 /// one but for their ends, so that each end is executed in a process of its own that is forked off there.
-/// `tickets`: it is these that are handed over, instead of clusters. `stop`: asked now and then.
+/// `tickets`: it is these that are handed over, instead of clusters. `stop`: asked now and then. `progress`:
+/// told how many of the numbers are done; may be empty.
 HandoverSurvey survey_handovers(const Program& program, const Launch& launch, uint32_t most,
-                                const TicketCounter* tickets, const std::function<bool()>& stop);
+                                const TicketCounter* tickets, const std::function<bool()>& stop,
+                                const std::function<void(uint32_t done)>& progress);
 
 }  // namespace turnstile::sim

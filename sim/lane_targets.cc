@@ -187,17 +187,44 @@ uint64_t fingerprint(const Cta& cta, const Warp& warp, const Decoded& d, const L
   return sum == 0 ? 1 : sum;
 }
 
+namespace {
+
+/// What lanes that go to one memory touch there.
+std::vector<ByteRange> ranges_of_lanes(const LaneTargets& targets, LaneMask lanes, uint64_t bytes) {
+  std::vector<ByteRange> ranges;
+  ranges.reserve(warp_size);
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const Target& t = targets.at[static_cast<size_t>(std::countr_zero(lanes))];
+    if (!ranges.empty() && ranges.back().end == t.offset)
+      ranges.back().end += bytes;
+    else if (ranges.empty() || ranges.back().begin != t.offset || ranges.back().end != t.offset + bytes)
+      ranges.push_back({t.offset, t.offset + bytes, 0, 1});
+  }
+  normalise(ranges);
+  return ranges;
+}
+
+/// The same in the own shared memory, as a footprint.
+uint32_t shared_footprint_of_lanes(Cta& cta, const LaneTargets& targets, LaneMask lanes, uint64_t bytes) {
+  std::array<uint64_t, warp_size + 1> key;  // of matrix rows: its low byte is not 0
+  size_t count = 0;
+  key[count++] = bytes << 8;
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1)
+    key[count++] = targets.at[static_cast<size_t>(std::countr_zero(rest))].offset;
+  return cta.row_footprints.get({key.data(), count},
+                                [&] { return cta.shared_footprint(ranges_of_lanes(targets, lanes, bytes)); });
+}
+
+}  // namespace
+
 void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& targets, LaneMask lanes,
                    uint8_t flags) {
   if ((targets.visible & lanes) == 0) return;
   const uint64_t total = uint64_t{d.bytes} * d.vector;
-  std::vector<ByteRange> ranges;
-  ranges.reserve(warp_size);
   for (const Strand& s : cta.strands_of(warp, targets.visible & lanes, d.index)) {
     for (LaneMask rest = s.lanes; rest != 0;) {
       // The lanes that go where the first of the rest goes.
       const Target& first = targets.at[static_cast<size_t>(std::countr_zero(rest))];
-      ranges.clear();
       LaneMask together = 0;
       for (LaneMask look = rest; look != 0; look &= look - 1) {
         const int lane = std::countr_zero(look);
@@ -205,12 +232,7 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
         if (t.where != first.where || t.buffer != first.buffer) continue;
         rest &= ~(LaneMask{1} << lane);
         together |= LaneMask{1} << lane;
-        if (!ranges.empty() && ranges.back().end == t.offset)
-          ranges.back().end += total;
-        else if (ranges.empty() || ranges.back().begin != t.offset || ranges.back().end != t.offset + total)
-          ranges.push_back({t.offset, t.offset + total, 0, 1});
       }
-      normalise(ranges);
       // With names, what follows a position has one.
       const bool is_of_this_cluster =
           cta.machine.positions != nullptr && !cta.names_values() && cta.machine.positions->stores_position();
@@ -219,13 +241,18 @@ void record_access(Cta& cta, Warp& warp, const Decoded& d, const LaneTargets& ta
       const uint64_t stored = is_sure && (flags & (Event::write | Event::atomic)) == Event::write
                                   ? fingerprint(cta, warp, d, targets, together)
                                   : 0;
-      if ((flags & Event::write) != 0 && first.where == Target::Where::global &&
-          !cta.machine.descriptors.empty())
-        for (const ByteRange& r : ranges) forget_maps(cta.machine, first.buffer, r.begin, r.end);
-      const uint32_t footprint = first.where == Target::Where::shared ? cta.shared_footprint(ranges)
-                                 : first.where == Target::Where::remote
-                                     ? cta.machine.ctas[first.buffer]->shared_footprint(ranges)
-                                     : cta.recorder.footprint(Space::global, first.buffer, ranges);
+      uint32_t footprint = 0;
+      if (first.where == Target::Where::shared) {
+        footprint = shared_footprint_of_lanes(cta, targets, together, total);
+      } else {
+        const std::vector<ByteRange> ranges = ranges_of_lanes(targets, together, total);
+        if ((flags & Event::write) != 0 && first.where == Target::Where::global &&
+            !cta.machine.descriptors.empty())
+          for (const ByteRange& r : ranges) forget_maps(cta.machine, first.buffer, r.begin, r.end);
+        footprint = first.where == Target::Where::remote
+                        ? cta.machine.ctas[first.buffer]->shared_footprint(ranges)
+                        : cta.recorder.footprint(Space::global, first.buffer, ranges);
+      }
       Event& e = cta.recorder.add(EventKind::access, s.agent, d.index);
       e.footprint = footprint;
       e.flags = conditional ? static_cast<uint8_t>(flags | Event::conditional) : flags;

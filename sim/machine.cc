@@ -83,8 +83,14 @@ Trace Machine::run() {
   recorder.trace().cut_short = stopped_;
   mark_after_answer();
   flags.finish(recorder);
-  unmark_narrow_atomics(recorder.trace());
+  look_for_narrow_atomics();
+  if (narrow_atomics_ || flags.any()) unmark_narrow_atomics(recorder.trace());
   return std::move(recorder.trace());
+}
+
+void Machine::look_for_narrow_atomics() {
+  narrow_atomics_ = narrow_atomics_ || has_narrow_atomics(recorder.trace(), looked_at_);
+  looked_at_ = recorder.trace().events.size();
 }
 
 // Other CTAs may be done by then: perhaps that is what the answer said.

@@ -56,6 +56,8 @@ class Machine {
   std::unique_ptr<PositionTracker> positions;  ///< RunOptions::follow_position
 
   uint32_t cluster_size() const { return cluster_size_; }
+  /// Looks at the events that came since the last time: whoever forks here need not look at them again.
+  void look_for_narrow_atomics();
   /// All CTAs of the launch are here: nobody else can write its memory.
   bool covers_launch() const { return ctas.size() == launch.cta_count(); }
   /// Clusters of which a thread still runs; after run().
@@ -71,6 +73,8 @@ class Machine {
 
   uint32_t cluster_size_ = 1;
   bool stopped_ = false;
+  bool narrow_atomics_ = false;  ///< among the events that were looked at
+  size_t looked_at_ = 0;
   std::shared_ptr<const PositionTape> tape_;
 };
 

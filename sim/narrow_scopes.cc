@@ -2,6 +2,7 @@
 #include "sim/narrow_scopes.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,15 +18,19 @@ struct Touched {
   ByteRange bytes;
 };
 
+bool narrow(const Event& e) {
+  return e.kind == EventKind::access && e.has(Event::atomic) && e.scope < Scope::gpu;
+}
+
 bool overlap(const ByteRange& a, const ByteRange& b) { return a.begin < b.end && b.begin < a.end; }
 
 }  // namespace
 
+bool has_narrow_atomics(const Trace& trace, size_t begin) {
+  return std::any_of(trace.events.begin() + static_cast<ptrdiff_t>(begin), trace.events.end(), narrow);
+}
+
 void unmark_narrow_atomics(Trace& trace) {
-  const auto narrow = [&](const Event& e) {
-    return e.kind == EventKind::access && e.has(Event::atomic) && e.scope < Scope::gpu;
-  };
-  if (std::none_of(trace.events.begin(), trace.events.end(), narrow)) return;
   // Who touches what, each footprint once for each CTA; accesses of single threads are plain ranges.
   std::map<std::pair<Space, uint32_t>, std::vector<Touched>> touched;
   std::set<std::pair<uint16_t, uint32_t>> known;

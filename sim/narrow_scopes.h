@@ -9,5 +9,7 @@ namespace turnstile::sim {
 /// (M3). Takes the mark `atomic` from accesses whose scope does not reach a CTA that touches the same bytes,
 /// so that what remains marked is morally strong with all others.
 void unmark_narrow_atomics(Trace& trace);
+/// Whether there is any whose scope does not reach all CTAs, from this event on.
+bool has_narrow_atomics(const Trace& trace, size_t begin);
 
 }  // namespace turnstile::sim

@@ -35,6 +35,21 @@ struct PositionReplay::State {
   Machine machine;  ///< its first warp lends its registers
   std::vector<LaneValues> values;
   std::optional<uint64_t> drawn;  ///< what an answer is, instead of a cluster
+  std::vector<uint8_t> same;      ///< by slot: the values are those of the run of the tape
+  std::vector<uint8_t> uniform;   ///< by slot: one value in all lanes. A hint: 0 is always right
+
+  void start(const PositionTape& tape) {
+    values.resize(tape.values.size());
+    same.assign(tape.values.size(), 0);
+    uniform.assign(tape.values.size(), 0);
+  }
+  void take_over(const PositionTape& tape, uint32_t slot) {
+    values[slot] = tape.values[slot];
+    same[slot] = 1;
+    uniform[slot] = std::equal(values[slot].begin() + 1, values[slot].end(), values[slot].begin()) ? 1 : 0;
+  }
+  /// Whether this slot is none, or as in the run of the tape.
+  bool unmoved(uint32_t slot) const { return slot == 0 || same[slot] != 0; }
 
   bool evaluate(const PositionTape& tape, const TapeNode& node, const std::vector<uint32_t>& ctas);
   bool compute(const PositionTape& tape, const TapeNode& node);
@@ -44,7 +59,7 @@ struct PositionReplay::State {
   bool holds(const PositionTape& tape, const TapeNode& node, const std::vector<uint32_t>& ctas) {
     return evaluate(tape, node, ctas) &&
            std::all_of(node.results.begin(), node.results.end(),
-                       [&](const TapeResult& r) { return r.slot == 0 || same_pins(tape, r.slot); });
+                       [&](const TapeResult& r) { return unmoved(r.slot) || same_pins(tape, r.slot); });
   }
   /// Whether the boxes of these uses, which lay outside of their tensors, do so here.
   template <typename Uses>
@@ -71,6 +86,13 @@ uint64_t PositionReplay::State::read(const PositionTape& tape, const TapeOperand
 
 bool PositionReplay::State::compute(const PositionTape& tape, const TapeNode& node) {
   const Decoded& d = *node.instruction;
+  // Most of what a cluster computes from its position is what its neighbour does.
+  if (std::all_of(node.sources.begin(), node.sources.end(),
+                  [&](const TapeOperand& o) { return o.moving == 0 || unmoved(o.slot); })) {
+    for (const TapeResult& result : node.results)
+      if (result.slot != 0) take_over(tape, result.slot);
+    return true;
+  }
   Cta& cta = *machine.ctas.front();
   Warp& warp = *cta.warps.front();
   for (size_t i = 0; i < node.sources.size(); ++i) {
@@ -78,8 +100,9 @@ bool PositionReplay::State::compute(const PositionTape& tape, const TapeNode& no
     const uint64_t mask = width_mask(program.register_bits[d.src[i]]);
     warp.regs.forget(d.src[i], all_lanes);
     const LaneMask known = operand.known & node.lanes;
-    if (known == all_lanes && operand.uniform && operand.moving == 0) {
-      warp.regs.set_all(d.src[i], operand.constant & mask);
+    if (known == all_lanes && operand.uniform &&
+        (operand.moving == 0 || (operand.moving == all_lanes && uniform[operand.slot] != 0))) {
+      warp.regs.set_all(d.src[i], read(tape, operand, 0) & mask);
       continue;
     }
     for (LaneMask rest = known; rest != 0; rest &= rest - 1) {
@@ -97,10 +120,19 @@ bool PositionReplay::State::compute(const PositionTape& tape, const TapeNode& no
     const TapeResult& result = node.results[i];
     if (result.slot == 0) continue;
     if ((warp.regs.known(d.dst[i]) & node.lanes) != result.known) return false;
+    if (result.known == all_lanes && warp.regs.uniform(d.dst[i])) {
+      values[result.slot].fill(warp.regs.get(d.dst[i], 0));
+      uniform[result.slot] = 1;
+      same[result.slot] = values[result.slot] == tape.values[result.slot] ? 1 : 0;
+      continue;
+    }
+    bool as_before = true;
     for (LaneMask rest = result.known; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
       values[result.slot][lane] = warp.regs.get(d.dst[i], lane);
+      as_before = as_before && values[result.slot][lane] == tape.values[result.slot][lane];
     }
+    same[result.slot] = as_before ? 1 : 0;
   }
   return true;
 }
@@ -115,6 +147,8 @@ bool PositionReplay::State::evaluate(const PositionTape& tape, const TapeNode& n
     const uint32_t at[3] = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};
     const uint32_t value = node.of_cluster ? at[node.axis] / program.cluster[node.axis] : at[node.axis];
     out.fill(value);
+    uniform[node.results.front().slot] = 1;
+    same[node.results.front().slot] = out == tape.values[node.results.front().slot] ? 1 : 0;
     return true;
   }
   if (node.kind == TapeNode::Kind::answer || node.kind == TapeNode::Kind::refusal) {
@@ -125,6 +159,11 @@ bool PositionReplay::State::evaluate(const PositionTape& tape, const TapeNode& n
     const uint32_t number = ctas.front();
     const Dim3& grid = launch.grid;
     out.fill(answer_bits(true, {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]}));
+    return true;
+  }
+  if (std::all_of(node.from.begin(), node.from.end(),
+                  [&](const TapeNode::Lane& from) { return unmoved(from.slot); })) {
+    take_over(tape, node.results.front().slot);
     return true;
   }
   for (unsigned lane = 0; lane < warp_size; ++lane) {
@@ -180,7 +219,7 @@ std::optional<std::vector<ByteRange>> PositionReplay::State::moved(const Positio
                                                                    std::span<const ByteRange> ranges) const {
   if (use.is_box) return box(tape, use);
   std::vector<ByteRange> out(ranges.begin(), ranges.end());
-  if (use.slot == 0) return out;
+  if (unmoved(use.slot)) return out;
   const uint64_t limit = global.bytes_of(footprint.allocation);
   const auto first = static_cast<unsigned>(std::countr_zero(use.lanes));
   const uint64_t distance = values[use.slot][first] - tape.values[use.slot][first];
@@ -221,7 +260,7 @@ std::optional<MovedFootprints> PositionReplay::replay(const PositionTape& tape, 
   State& s = *state_;
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
-  s.values.resize(tape.values.size());
+  s.start(tape);
   // Each cluster is refused with a value of its own.
   s.drawn.reset();
   if (s.tickets != nullptr) s.drawn = s.tickets->value(s.tickets->count + cluster);
@@ -275,7 +314,7 @@ std::optional<std::vector<MovedFootprint>> PositionReplay::replay_part(const Pos
   differs_at_.reset();
   if (!tape.whole) return std::nullopt;
   const std::vector<uint32_t> ctas = ctas_of_cluster(s.program, s.launch, cluster);
-  s.values.resize(tape.values.size());
+  s.start(tape);
   for (const uint32_t n : part.nodes) {
     const TapeNode& node = tape.nodes[n];
     if (node.instruction != nullptr) differs_at_ = node.instruction->index;
