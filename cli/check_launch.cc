@@ -27,6 +27,7 @@
 #include "sim/launch_run.h"
 #include "sim/name_slice.h"
 #include "sim/program.h"
+#include "sim/shared_runs.h"
 #include "sim/stored_values.h"
 #include "sim/unused_loads.h"
 
@@ -43,6 +44,9 @@ constexpr uint64_t batch_size = 8;
 
 /// Clusters that are looked at between two looks at the clock and at Ctrl-C.
 constexpr uint64_t most_asked = 256;
+
+/// The pass from which on the runs of the first cluster are shared.
+constexpr size_t first_shared = 5;
 
 std::string cta_name(const Trace& trace) {
   return fmt::format("CTA ({}, {}, {})", trace.first_cta[0], trace.first_cta[1], trace.first_cta[2]);
@@ -117,7 +121,7 @@ class Folder {
         for (Diagnostic& d : report.diagnostics) d.facts.push_back(circumstance);
       has_errors_ = has_errors_ || report.verdict == Verdict::finding;
       if (index_.emplace(alike, classes_.size()).second)
-        classes_.push_back({std::move(report), cta_name(trace), 0, handed});
+        classes_.push_back({std::move(report), alike, cta_name(trace), 0, handed});
     }
     Class& c = classes_[index_.at(alike)];
     if (!again) c.ctas += ctas;
@@ -169,6 +173,60 @@ class Folder {
 
   bool has_errors() const { return has_errors_; }
 
+  /// In numbers, what a run added that handed clusters over, for add_told(); empty: more than these can say.
+  /// `before`: what was here then.
+  struct Seen {
+    size_t classes = 0, contested = 0;
+    std::shared_ptr<const sim::NameSlice> slice;
+  };
+  Seen seen() const { return {classes_.size(), contested_.size(), slice_}; }
+  std::vector<uint64_t> told(const Seen& before) const {
+    if (contested_.size() != before.contested || slice_ != before.slice || before.classes == 0) return {};
+    if (classes_.size() == before.classes) return {0};
+    const Class &added = classes_.back(), &like = classes_[before.classes - 1];
+    const Report& r = added.report;
+    if (classes_.size() != before.classes + 1 || r.verdict != Verdict::clean || !r.inconclusive.empty() ||
+        r.guarantee != like.report.guarantee || r.engine != like.report.engine ||
+        r.not_examined != like.report.not_examined || outcome_.witness)
+      return {};
+    std::vector<uint64_t> words = {1,        added.alike[0], added.alike[1], r.events, r.accesses,
+                                   r.agents, r.warps,        r.barriers,     r.phases};
+    const std::vector<const Diagnostic*> known = diagnostics_of(before.classes);
+    for (const Diagnostic& d : r.diagnostics) {
+      const auto at =
+          std::find_if(known.begin(), known.end(), [&](const Diagnostic* k) { return same_finding(*k, d); });
+      if (at == known.end()) return {};
+      words.push_back(static_cast<uint64_t>(at - known.begin()));
+      words.push_back(d.occurrences);
+    }
+    return words;
+  }
+  /// The same here: `words` came from a process that had what this one has.
+  void add_told(std::span<const uint64_t> words, uint32_t handed) {
+    constexpr size_t numbers = 9;
+    if (words.size() < numbers) return;
+    Class added{{}, {words[1], words[2]}, classes_.back().first_cta, 0, handed};
+    Report& r = added.report;
+    const Report& like = classes_.back().report;
+    r.verdict = Verdict::clean;
+    r.guarantee = like.guarantee;
+    r.engine = like.engine;
+    r.not_examined = like.not_examined;
+    r.events = words[3];
+    r.accesses = words[4];
+    r.agents = static_cast<uint32_t>(words[5]);
+    r.warps = static_cast<uint32_t>(words[6]);
+    r.barriers = static_cast<uint32_t>(words[7]);
+    r.phases = words[8];
+    const std::vector<const Diagnostic*> known = diagnostics_of(classes_.size());
+    for (size_t i = numbers; i + 1 < words.size(); i += 2) {
+      r.diagnostics.push_back(*known.at(words[i]));
+      r.diagnostics.back().occurrences = words[i + 1];
+    }
+    index_.emplace(added.alike, classes_.size());
+    classes_.push_back(std::move(added));
+  }
+
   const GlobalAccessSummary& last_summary() const { return summaries_.back(); }
   /// Its report rests on the certificate of one run, whether clean or not.
   bool certified(size_t number) const {
@@ -190,10 +248,22 @@ class Folder {
  private:
   struct Class {
     Report report;
+    TraceClass alike{};
     std::string first_cta;
     uint64_t ctas = 0;
     uint32_t handed = 0;
   };
+
+  /// What the first classes say, each once.
+  std::vector<const Diagnostic*> diagnostics_of(size_t classes) const {
+    std::vector<const Diagnostic*> known;
+    for (size_t c = 0; c < classes; ++c)
+      for (const Diagnostic& d : classes_[c].report.diagnostics)
+        if (std::none_of(known.begin(), known.end(),
+                         [&](const Diagnostic* k) { return same_finding(*k, d); }))
+          known.push_back(&d);
+    return known;
+  }
 
   /// Keeps what may conflict between CTAs. Reads of buffers that nobody has written so far are most of it in
   /// a large grid, and hardly ever matter.
@@ -444,21 +514,87 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
     outcome.check_seconds += since(start);
   }
   const size_t planned = passes.size();
+  // One trace of a pass; with one that is followed and may have lost values, what it stands for.
+  const auto take = [&](Trace& trace, std::shared_ptr<const sim::PositionTape> tape, sim::RunOptions alone,
+                        bool stands_for_all) -> Result<void> {
+    const uint32_t handed = alone.clusters_to_cancel;
+    if (tape != nullptr && tape->loses_values && !folder.is_clean(trace, alone, tape)) {
+      // Perhaps only for want of values: run again, and not followed.
+      alone.follow_position = false;
+      Result<sim::RunResult> plain = sim::run_launch(**program, launch, alone);
+      if (!plain) return tl::unexpected<Error>(plain.error());
+      trace = std::move(plain->traces.front());
+      tape = nullptr;
+    }
+    const bool refused = tickets != nullptr && traces > 1 && !stands_for_all;
+    // Those of each refusal are compared with everybody, whoever draws it.
+    if (refused && tape != nullptr) folder.leave_out(HandedOver::of_refusal(trace, *tape));
+    const size_t number = folder.add(trace, alone, handed != handovers.counts.front(), tape);
+    folder.leave_out({});
+    if (refused) handed_over->add_refusal(trace, tape);
+    if (stands_for_all) {
+      handed_over->add(trace, tape, handed);
+      handed_verdict.certified = handed_verdict.certified && folder.certified(number);
+    }
+    if (follow) followed->add(trace, std::move(tape), number, folder.last_summary());
+    follow = follow && followed->worthwhile();
+    return {};
+  };
+  const auto options_of = [&](const HandoverPass& pass) {
+    sim::RunOptions run_options;
+    run_options.domain = sim::Domain::control;
+    run_options.clusters_to_cancel = pass.handed;
+    // What was not run is said once, below; where clusters run together, by the trace itself.
+    run_options.every_cancel_count = handovers.all || traces > 1;
+    run_options.follow_position = follow || pass.stands_for_all || (tickets != nullptr && traces > 1);
+    run_options.tickets = tickets;
+    run_options.slice = folder.slice();
+    return run_options;
+  };
+  std::set<uint32_t> told;  // numbers of handovers whose run another process has judged
+  const auto judge_together = [&](std::span<const HandoverPass> rest) {
+    std::vector<uint32_t> numbers;
+    for (const HandoverPass& p : rest) {
+      if (!p.stands_for_all || p.begin != 0 || p.end != 1) return;
+      numbers.push_back(p.handed);
+    }
+    sim::RunOptions shared = options_of(rest.front());
+    const auto judge = [&](sim::HandedRun run) -> std::vector<uint64_t> {
+      const Folder::Seen before = folder.seen();
+      const size_t parts = handed_over->size();
+      sim::RunOptions alone = shared;
+      alone.clusters_to_cancel = run.handed;
+      alone.ctas = {sim::cta_of_trace(**program, launch, 0)};
+      if (!take(run.trace, std::move(run.tape), std::move(alone), true) || handed_over->size() != parts ||
+          !handed_verdict.certified)
+        return {};
+      return folder.told(before);
+    };
+    const auto add = [&](uint32_t handed, const std::vector<uint64_t>& words) {
+      if (words.empty()) return;
+      folder.add_told(words, handed);
+      told.insert(handed);
+      handed_tiles += uint64_t{handed} + 1;
+      if (progress) progress(handed_tiles, tiles_of(passes), "tiles, by how many come to one cluster");
+    };
+    sim::share_runs(**program, launch, shared, numbers, judge, add);
+  };
   for (size_t pass = 0; pass < passes.size(); ++pass) {
     const uint32_t handed = passes[pass].handed;
     const bool stands_for_all = passes[pass].stands_for_all;
     if (handed != 0) follow = false;
-    const uint64_t wanted_here = passes[pass].end;
+    // The first runs bring what the others repeat.
+    if (stands_for_all && tickets == nullptr && pass == first_shared && pass + 1 < planned &&
+        !interrupted() && !cut && handed_verdict.certified && !folder.has_errors()) {
+      start = Clock::now();
+      judge_together(std::span(passes).first(planned).subspan(pass));
+      outcome.execute_seconds += since(start);
+    }
+    const uint64_t wanted_here =
+        stands_for_all && told.contains(handed) ? passes[pass].begin : passes[pass].end;
     uint64_t at_once = follow ? 1 : batch_size;
     for (uint64_t next = passes[pass].begin; next < wanted_here && !interrupted() && !cut;) {
-      sim::RunOptions run_options;
-      run_options.domain = sim::Domain::control;
-      run_options.clusters_to_cancel = handed;
-      // What was not run is said once, below; where clusters run together, by the trace itself.
-      run_options.every_cancel_count = handovers.all || traces > 1;
-      run_options.follow_position = follow || stands_for_all || (tickets != nullptr && traces > 1);
-      run_options.tickets = tickets;
-      run_options.slice = folder.slice();
+      sim::RunOptions run_options = options_of(passes[pass]);
       start = Clock::now();
       const uint64_t first = next;
       for (; next < wanted_here && run_options.ctas.size() < at_once && next - first < most_asked; ++next) {
@@ -478,30 +614,11 @@ Result<std::optional<CheckOutcome>> check_once(const Launch& launch, const Check
       outcome.execute_seconds += since(start);
       start = Clock::now();
       for (size_t i = 0; i < run->traces.size(); ++i) {
-        Trace& trace = run->traces[i];
-        std::shared_ptr<const sim::PositionTape> tape = run->tapes[i];
         sim::RunOptions alone = run_options;
         alone.ctas = {run_options.ctas[i]};
-        if (tape != nullptr && tape->loses_values && !folder.is_clean(trace, run_options, tape)) {
-          // Perhaps only for want of values: run again, and not followed.
-          alone.follow_position = false;
-          Result<sim::RunResult> plain = sim::run_launch(**program, launch, alone);
-          if (!plain) return tl::unexpected(plain.error());
-          trace = std::move(plain->traces.front());
-          tape = nullptr;
-        }
-        const bool refused = tickets != nullptr && traces > 1 && !stands_for_all;
-        // Those of each refusal are compared with everybody, whoever draws it.
-        if (refused && tape != nullptr) folder.leave_out(HandedOver::of_refusal(trace, *tape));
-        const size_t number = folder.add(trace, alone, handed != handovers.counts.front(), tape);
-        folder.leave_out({});
-        if (refused) handed_over->add_refusal(trace, tape);
-        if (stands_for_all) {
-          handed_over->add(trace, tape, handed);
-          handed_verdict.certified = handed_verdict.certified && folder.certified(number);
-        }
-        if (follow) followed->add(trace, std::move(tape), number, folder.last_summary());
-        follow = follow && followed->worthwhile();
+        if (const Result<void> taken = take(run->traces[i], run->tapes[i], std::move(alone), stands_for_all);
+            !taken)
+          return tl::unexpected(taken.error());
       }
       outcome.check_seconds += since(start);
       if (folder.has_errors() && limits.ctas == 0) {

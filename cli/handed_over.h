@@ -37,6 +37,8 @@ class HandedOver {
   static std::set<uint32_t> of_refusal(const Trace& trace, const sim::PositionTape& tape);
   /// Whether what is drawn instead of a ticket decides no more than addresses, of the runs so far.
   const std::optional<Note>& examine_refusals();
+  /// How much of what was added was new.
+  size_t size() const { return kinds_.size() + fixed_.size() + (objection_ ? 1 : 0); }
   /// Whether runs of these parts were added.
   bool knows(const std::vector<sim::Hash128>& kinds) const;
 

@@ -5,15 +5,11 @@
 #include "sim/handover_survey.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <optional>
 
+#include "sim/forked.h"
 #include "sim/machine.h"
 #include "sim/position_tracker.h"
 #include "sim/tape_parts.h"
@@ -50,33 +46,6 @@ Hash128 open_phases(const Machine& machine) {
   return h;
 }
 
-bool send(int to, const std::vector<uint64_t>& words) {
-  const char* at = reinterpret_cast<const char*>(words.data());
-  for (size_t left = words.size() * sizeof(uint64_t); left != 0;) {
-    const ssize_t n = write(to, at, left);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += n;
-    left -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-std::vector<uint64_t> receive(int from) {
-  constexpr size_t most_words = 4096;
-  std::vector<uint64_t> words(most_words);
-  size_t bytes = 0;
-  while (bytes < most_words * sizeof(uint64_t)) {
-    const ssize_t n =
-        read(from, reinterpret_cast<char*>(words.data()) + bytes, most_words * sizeof(uint64_t) - bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    bytes += static_cast<size_t>(n);
-  }
-  words.resize(bytes / sizeof(uint64_t));
-  return words;
-}
-
 std::vector<uint64_t> packed(const Ending& ending) {
   std::vector<uint64_t> words;
   if (!ending.rest) return words;
@@ -106,7 +75,7 @@ class Surveyor {
 
   bool hand_over(const Machine& machine) {
     failed_ = failed_ || machine.positions == nullptr;
-    if (over_ || failed_) return false;
+    if (over_ || failed()) return false;
     const Trace& trace = machine.recorder.trace();
     if (!shape_) shape_.emplace(trace);
     if (comparable_) {
@@ -118,40 +87,23 @@ class Surveyor {
     }
     boundaries_.push_back({trace.events.size(), open_phases(machine)});
     if (progress_) progress_(machine.cancelled);
-    over_ = machine.cancelled >= most_ || stop_() || failed_;
+    over_ = machine.cancelled >= most_ || stop_();
     if (over_) return false;
     if (!comparable_) return true;  // it is left to see how many it takes
-    int ends[2] = {-1, -1};
-    const pid_t child = pipe(ends) == 0 ? fork() : -1;
-    if (child == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      close(ends[0]);
-      answer_to_ = ends[1];
-      over_ = true;
-      return false;
-    }
-    failed_ = child < 0;
-    if (ends[1] >= 0) close(ends[1]);
-    if (child > 0) {
-      endings_.push_back(unpacked(receive(ends[0])));
-      while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
-    if (ends[0] >= 0) close(ends[0]);
-    return true;
+    const std::optional<std::vector<uint64_t>> said = forked_.fork_here();
+    over_ = !said;
+    if (said && !forked_.failed()) endings_.push_back(unpacked(*said));
+    return !over_;
   }
 
   /// After the run. In a child this does not come back.
   HandoverSurvey conclude(const Trace& trace, const PositionTape* tape, uint32_t handed) {
     const TapeParts* parts = parts_of_run(trace, tape, handed);
-    if (answer_to_ >= 0) {
-      send(answer_to_, packed(ending(trace, parts)));
-      _exit(0);
-    }
+    if (forked_.in_child()) forked_.answer(packed(ending(trace, parts)));
     HandoverSurvey out;
-    if (stop_() || failed_ || handed != most_ || boundaries_.size() != size_t{most_} + 1) {
-      out.why_not = failed_ || stop_() ? "the runs could not be compared"
-                                       : fmt::format("the kernel takes {} of them at most", handed);
+    if (stop_() || failed() || handed != most_ || boundaries_.size() != size_t{most_} + 1) {
+      out.why_not = failed() || stop_() ? "the runs could not be compared"
+                                        : fmt::format("the kernel takes {} of them at most", handed);
       out.first = {handed};  // a fault perhaps
       return out;
     }
@@ -165,6 +117,8 @@ class Surveyor {
   }
 
  private:
+  bool failed() const { return failed_ || forked_.failed(); }
+
   struct Boundary {
     size_t event;
     Hash128 open;
@@ -228,9 +182,9 @@ class Surveyor {
   const std::function<bool()>& stop_;
   const std::function<void(uint32_t done)>& progress_;
   bool over_ = false;       ///< no more clusters
-  bool failed_ = false;     ///< no child could be made
+  bool failed_ = false;     ///< nothing follows the position
   bool comparable_ = true;  ///< false: the tape does not fall into parts, nor does that of any longer run
-  int answer_to_ = -1;      ///< in a child: its parent
+  Forked forked_;
   std::optional<TraceShape> shape_;
   TapeSplitter splitter_;
   std::vector<uint32_t> written_;
