@@ -6,6 +6,7 @@
 #include <random>
 
 #include "checker/check.h"
+#include "sim/name_slice.h"
 #include "sim/stored_values.h"
 #include "tests/sim/machine_support.h"
 
@@ -212,23 +213,62 @@ class Arithmetic {
   std::mt19937 random_;
 };
 
+/// Both warps execute arithmetic of random operations, each in an order of its own, and store what comes out.
+std::string two_sequences(uint32_t seed) {
+  const auto [first, second] = Arithmetic(seed).two_sequences();
+  std::string body =
+      "and.b32 %r7, %r5, 1; mul.wide.u32 %rd8, %r7, 4; add.s64 %rd8, %rd8, %rd2;\n"
+      "ld.global.f32 %f10, [%rd8]; and.b32 %r7, %r5, 3; mul.wide.u32 %rd8, %r7, 4;\n"
+      "add.s64 %rd8, %rd8, %rd2; ld.global.f32 %f11, [%rd8+16]; ld.global.f32 %f12, [%rd2+40];\n"
+      "mov.f32 %f13, 0f3FC00000;\n@%p1 bra SECOND;\n";
+  for (const std::string& line : first) body += line + "\n";
+  body += "bra.uni BOTH;\nSECOND:\n";
+  for (const std::string& line : second) body += line + "\n";
+  body +=
+      "BOTH: mul.wide.u32 %rd8, %r5, 4; shl.b32 %r8, %r5, 2; add.u32 %r8, %r8, %r9;\n"
+      "st.shared.f32 [%r8], %f10; st.global.f32 [%rd1], %f10;";
+  return body;
+}
+
+/// Whether both warps leave the same in the last store to shared memory, in a run that has names only for
+/// what is stored there, and how many registers have none.
+std::pair<bool, size_t> same_in_slice(const std::string& body) {
+  const Setup s = two_warps(body);
+  const Launch launch = launch_of(s);
+  const auto program = program_of(s, launch);
+  REQUIRE(program);
+  const auto ran = [&](const sim::RunOptions& options) {
+    auto result = sim::run_launch(**program, launch, options);
+    REQUIRE(result);
+    return std::move(result->traces.front());
+  };
+  sim::RunOptions options;
+  options.domain = sim::Domain::control;
+  const Trace before = ran(options);
+  uint32_t last = 0;
+  const auto is_store = [&](const Event& e) {
+    return e.kind == EventKind::access && e.has(Event::write) &&
+           before.footprints[e.footprint].space == Space::shared;
+  };
+  for (const Event& e : before.events)
+    if (is_store(e)) last = std::max(last, e.place);
+  options.slice = sim::name_slice(**program, before, nullptr, {before.places[last].ptx_line}, {});
+  options.domain = sim::Domain::names;
+  std::vector<uint64_t> left;
+  for (const Event& e : ran(options).events)
+    if (is_store(e) && e.place == last) left.push_back(e.bytes);
+  REQUIRE(left.size() == 2);
+  const std::vector<uint8_t>& registers = options.slice->registers;
+  return {left[0] != 0 && left[0] == left[1],
+          static_cast<size_t>(std::count(registers.begin(), registers.end(), 0))};
+}
+
 }  // namespace
 
 TEST_CASE("equal names mean equal bits, for all data that is tried") {
   size_t proved = 0, differ = 0;
   for (uint32_t seed = 1; seed <= 400; ++seed) {
-    const auto [first, second] = Arithmetic(seed).two_sequences();
-    std::string body =
-        "and.b32 %r7, %r5, 1; mul.wide.u32 %rd8, %r7, 4; add.s64 %rd8, %rd8, %rd2;\n"
-        "ld.global.f32 %f10, [%rd8]; and.b32 %r7, %r5, 3; mul.wide.u32 %rd8, %r7, 4;\n"
-        "add.s64 %rd8, %rd8, %rd2; ld.global.f32 %f11, [%rd8+16]; ld.global.f32 %f12, [%rd2+40];\n"
-        "mov.f32 %f13, 0f3FC00000;\n@%p1 bra SECOND;\n";
-    for (const std::string& line : first) body += line + "\n";
-    body += "bra.uni BOTH;\nSECOND:\n";
-    for (const std::string& line : second) body += line + "\n";
-    body +=
-        "BOTH: mul.wide.u32 %rd8, %r5, 4; shl.b32 %r8, %r5, 2; add.u32 %r8, %r8, %r9;\n"
-        "st.shared.f32 [%r8], %f10; st.global.f32 [%rd1], %f10;";
+    const std::string body = two_sequences(seed);
     const bool proof = same(body);
     bool equal = true;
     for (const char* data : {"1", "2", "3"}) {
@@ -247,4 +287,41 @@ TEST_CASE("equal names mean equal bits, for all data that is tried") {
   }
   CHECK(proved > 100);
   CHECK(differ > 50);
+}
+
+TEST_CASE("a run that names what a store is made of tells about it what one tells that names everything") {
+  size_t alike = 0;
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    const std::string body = two_sequences(seed);
+    CAPTURE(body);
+    const auto [same_here, unnamed] = same_in_slice(body);
+    CHECK(same_here == same(body));
+    CHECK(unnamed != 0);
+    alike += same_here ? 1 : 0;
+  }
+  CHECK(alike > 50);
+}
+
+TEST_CASE("what a store is made of may come through memory, a shuffle, a choice or a branch on data") {
+  const std::string through =
+      "ld.global.f32 %f2, [%rd2+8]; st.shared.f32 [%r9+64], %f2; bar.sync 0; ld.shared.f32 %f1, [%r9+64];" +
+      kStore;
+  CHECK(same_in_slice(through).first);
+  CHECK_FALSE(same_in_slice("ld.global.f32 %f2, [%rd4]; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r9;\n"
+                            "st.shared.f32 [%r7+64], %f2; bar.sync 0; ld.shared.f32 %f1, [%r7+64];" +
+                            kStore)
+                  .first);
+  const std::string sum =
+      "ld.global.f32 %f1, [%rd3]; mov.b32 %r1, %f1; shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1; "
+      "redux.sync.or.b32 %r3, %r2, -1; mov.b32 %f1, %r3;";
+  CHECK(same_in_slice(sum + kStore).first);
+  CHECK_FALSE(same_in_slice("mov.f32 %f1, %f7;" + kStore).first);  // never written
+  const auto branch = [](const std::string& data) {
+    return "ld.global.f32 %f2, " + data +
+           "; mov.f32 %f1, 0f00000000; setp.gt.f32 %p2, %f2, %f1;\n@%p2 bra SKIP; add.f32 %f1, %f2, "
+           "%f2;\nSKIP:" +
+           kStore;
+  };
+  CHECK(same_in_slice(branch("[%rd2+8]")).first);
+  CHECK_FALSE(same_in_slice(branch("[%rd4]")).first);  // each warp decides by data of its own
 }
