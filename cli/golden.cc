@@ -126,6 +126,8 @@ CLI::App* add_verb(CLI::App& golden, const char* name, const char* description, 
       ->type_name("FOLDER");
   verb->add_option("--jobs", arguments->jobs, "Cases to work on at a time (default: one a core)")
       ->type_name("N");
+  if (std::string_view(name) != "record")
+    verb->add_flag("--no-why", arguments->no_why, "Say what differs, not where its bits come from");
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
   verb->add_flag("-q,--quiet", arguments->quiet, "Print only cases that are not as they should be");
   verb->footer(examples);
@@ -161,6 +163,10 @@ Examples:
   turnstile golden verify gemm.toml --case m77_n512_k333_wide --json
       One case, as JSON.
 
+Of a case that differs, the first element is explained: where the differences are, its path back to
+the inputs (instructions, k groups, roundings), and which change of the arithmetic would give the
+recorded bits (docs/differences.md).
+
 Exit codes: 0 equal, 1 bits differ, 2 no such record or unreadable input, 3 something has no exact model.)";
 
 constexpr const char* crossval_examples = R"(Needs a GPU, and turnstile-gpu (golden/gpu_runner/build.sh).
@@ -169,7 +175,11 @@ Examples:
   turnstile golden crossval kernels/gemm_bf16_hopper/gemm.toml
       Runs every case on the GPU and in the simulator, and compares the GPU with both simulator and record.
   turnstile golden crossval gemm.toml --case m77_n512_k333_wide --gpu-runner build-gpu/turnstile-gpu
-      One case, with a runner from elsewhere.)";
+      One case, with a runner from elsewhere.
+
+Of a case in which GPU and simulator differ, the first element is explained: where the differences
+are, its path back to the inputs (instructions, k groups, roundings), and which change of the
+arithmetic would give the GPU's bits (docs/differences.md).)";
 
 }  // namespace
 

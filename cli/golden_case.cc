@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "golden/explain.h"
 #include "golden/predict.h"
 
 namespace turnstile::cli {
@@ -158,6 +159,51 @@ class Stopwatch {
 
 }  // namespace
 
+namespace {
+
+/// Explains the first element of which the simulator and another side have different bits. `others`: what the
+/// other side has of each buffer, as far as it is known element by element.
+void explain_difference(const Launch& launch, const GoldenArguments& arguments,
+                        const golden::Prediction& prediction,
+                        const std::vector<std::optional<golden::MatrixView>>& others, GoldenRow& row) {
+  constexpr double longest = 120;  // the launch runs three times more, and once for each cause that is tried
+  if (arguments.no_why || !prediction.usable()) return;
+  for (const Match& match : row.matches) {
+    const bool sim_is_left = match.left == "sim";
+    if ((!sim_is_left && match.right != "sim") || !match.comparison.first) continue;
+    if (prediction.seconds > longest) {
+      row.remarks.push_back(
+          "not explained, because the launch takes long to simulate: turnstile simulate --why does that");
+      return;
+    }
+    for (uint32_t i = 0; i < launch.buffers.size(); ++i) {
+      if (launch.buffers[i].name != match.buffer) continue;
+      const golden::ElementDifference& d = *match.comparison.first;
+      golden::ElementQuestion question{i, d.row, d.column, sim_is_left ? d.right : d.left, nullptr};
+      if (others[i]) question.other = &*others[i];
+      Result<golden::Explanation> answer = golden::explain_element(launch, question);
+      if (answer)
+        row.explanation = std::move(*answer);
+      else
+        row.remarks.push_back("not explained: " + answer.error().text());
+      row.explained_side = sim_is_left ? match.right : match.left;
+      return;
+    }
+  }
+}
+
+/// What a record holds of the buffers in full.
+std::vector<std::optional<golden::MatrixView>> recorded_views(const Launch& launch, const Record& record) {
+  std::vector<std::optional<golden::MatrixView>> out(launch.buffers.size());
+  for (size_t i = 0; i < out.size(); ++i)
+    if (const golden::RecordedOutput* o = output_of(record, launch.buffers[i].name);
+        o != nullptr && !o->elements.empty())
+      out[i] = golden::MatrixView{o->type, o->rows, o->columns, o->columns, o->elements};
+  return out;
+}
+
+}  // namespace
+
 std::string records_folder(const GoldenArguments& arguments) {
   if (!arguments.records.empty()) return arguments.records;
   std::error_code ignored;
@@ -237,6 +283,8 @@ GoldenRow verify_case(const GoldenArguments& arguments, const std::string& case_
       match_record(subject->launch, prediction->buffers, "sim", *subject->record, row);
   if (!matched) return failed(std::move(row), matched.error());
   conclude(row, &*prediction);
+  explain_difference(subject->launch, arguments, *prediction,
+                     recorded_views(subject->launch, *subject->record), row);
   row.seconds = watch.seconds();
   return row;
 }
@@ -259,6 +307,11 @@ GoldenRow crossval_case(const GoldenArguments& arguments, const std::string& cas
     step = match_record(subject->launch, made->buffers, "GPU", *subject->record, row);
   if (!step) return failed(std::move(row), step.error());
   conclude(row, &*prediction);
+  std::vector<std::optional<golden::MatrixView>> others(subject->launch.buffers.size());
+  for (size_t i = 0; i < others.size(); ++i)
+    if (const auto view = golden::view_of(subject->launch.buffers[i], made->buffers[i]); view)
+      others[i] = *view;
+  explain_difference(subject->launch, arguments, *prediction, others, row);
   if (!made->identical) {
     row.status = GoldenRow::Status::different;
     row.remarks.push_back(fmt::format("{} runs on the GPU gave different bits", made->repetitions));

@@ -18,7 +18,8 @@ struct GoldenArguments {
   bool update = false;
   bool json = false;
   bool quiet = false;
-  unsigned jobs = 0;  ///< cases at a time; 0: as many as there are cores
+  bool no_why = false;  ///< a difference is not explained
+  unsigned jobs = 0;    ///< cases at a time; 0: as many as there are cores
 };
 
 /// The folder of records: the option, else `golden/records` in the nearest folder above the launch file that

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "golden/compare.h"
+#include "golden/explain.h"
 
 namespace turnstile::cli {
 
@@ -51,6 +52,9 @@ struct GoldenRow {
       remarks;  ///< one line each: PTX changed since the record, operation without a model, ...
   std::string error;
   double seconds = 0;
+  /// The first element that the simulator and the other side (`explained_side`) have other bits of.
+  std::optional<golden::Explanation> explanation;
+  std::string explained_side;
 };
 
 std::string status_name(GoldenRow::Status status);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/render_why.h"
+
 namespace turnstile::cli {
 
 namespace {
@@ -85,6 +87,14 @@ std::string render_golden_row(const std::string& verb, const GoldenRow& row, con
   for (const Match& match : row.matches)
     if (!match.comparison.equal())
       out += style.error("error[bits]") + wrapped("error[bits]: ", "  ", difference_text(match)).substr(11);
+  for (const Match& match : row.matches)
+    if (match.comparison.pattern && match.comparison.differing > 1)
+      out += wrapped("  where ", "        ",
+                     fmt::format("{} and {} differ: {}", match.left, match.right,
+                                 pattern_text(*match.comparison.pattern)));
+  if (row.explanation)
+    out += render_why(*row.explanation, row.explained_side == "record" ? "the record" : "the GPU", "sim",
+                      shown_why_steps, style);
   for (const std::string& remark : row.remarks) out += wrapped("    = ", "      ", remark);
   if (!row.error.empty()) out += wrapped("    = ", "      ", row.error);
   return out;

@@ -128,6 +128,84 @@ Json answer_json(const CorpusAnswer& answer) {
   return json;
 }
 
+Json value_json(const golden::PathValue& v) {
+  Json json = Json::object();
+  if (!v.bits.empty()) json["bits"] = v.bits;
+  if (!v.value.empty()) json["value"] = v.value;
+  if (v.step != 0) json["step"] = v.step;
+  if (!v.from.empty()) json["from"] = v.from;
+  return json;
+}
+
+Json chain_json(const golden::PathChain& c) {
+  Json groups = Json::array();
+  for (const golden::PathGroup& g : c.groups) {
+    Json group = {{"first_k", g.first_k},
+                  {"last_k", g.last_k},
+                  {"before", value_json(g.before)},
+                  {"after", value_json(g.after)}};
+    if (g.exponent) group["exponent"] = *g.exponent;
+    if (!g.largest.empty()) group["largest"] = g.largest;
+    groups.push_back(std::move(group));
+  }
+  Json json = {{"operations", c.operations}, {"k", c.k},           {"row", c.row},      {"column", c.column},
+               {"a_from", c.a_from},         {"b_from", c.b_from}, {"k_groups", groups}};
+  if (c.group != 0) {
+    json["group_length"] = c.group;
+    json["fraction_bits"] = c.fraction_bits;
+    json["conversion"] = c.conversion;
+  } else {
+    json["arithmetic"] = c.arithmetic;
+  }
+  return json;
+}
+
+Json why_step_json(const golden::PathStep& s) {
+  Json operands = Json::array();
+  for (const golden::PathValue& v : s.operands) operands.push_back(value_json(v));
+  Json json = {{"step", s.number},   {"instruction", s.instruction},   {"ptx", s.ptx_place},
+               {"thread", s.thread}, {"result", value_json(s.result)}, {"operands", operands}};
+  if (!s.source.empty()) json["source"] = s.source;
+  if (!s.rounding.empty()) json["rounding"] = s.rounding;
+  if (!s.where.empty()) json["where"] = s.where;
+  if (s.chain) json["chain"] = chain_json(*s.chain);
+  return json;
+}
+
+Json why_json(const golden::Explanation& e) {
+  Json steps = Json::array();
+  for (const golden::PathStep& s : e.path.steps) steps.push_back(why_step_json(s));
+  Json json = {{"buffer", e.buffer},
+               {"type", element_name(e.type)},
+               {"rows", e.rows},
+               {"columns", e.columns},
+               {"row", e.row},
+               {"column", e.column},
+               {"byte", e.byte_offset},
+               {"sim", golden::bits_text(e.type, e.predicted)},
+               {"computed_anew", e.replayable},
+               {"truncated", e.truncated},
+               {"steps", steps},
+               {"more_steps", e.path.more}};
+  if (e.got) {
+    json["other"] = golden::bits_text(e.type, *e.got);
+    if (const auto ulps = golden::ulps_apart(e.type, e.predicted, *e.got)) json["ulps"] = *ulps;
+  }
+  if (!e.causes) return json;
+  Json found = Json::array();
+  for (const golden::Cause& c : e.causes->found) {
+    Json cause = {{"change", c.text}, {"everywhere", c.everywhere}};
+    if (c.step != 0) cause["step"] = c.step;
+    if (c.differing_after) cause["differing_after"] = *c.differing_after;
+    found.push_back(std::move(cause));
+  }
+  json["causes"] = {{"found", found},
+                    {"more", e.causes->more},
+                    {"tried", e.causes->tried},
+                    {"all_tried", e.causes->all_tried}};
+  return json;
+}
+
 Json match_json(const Match& match) {
   const golden::Comparison& c = match.comparison;
   Json json = {{"left", match.left},
@@ -144,6 +222,13 @@ Json match_json(const Match& match) {
                      {"right", golden::bits_text(match.type, c.first->right)}};
   else if (c.first_differing_row)
     json["first"] = {{"row", *c.first_differing_row}};
+  if (c.pattern) {
+    const golden::DifferencePattern& p = *c.pattern;
+    json["where"] = {{"rows", {p.first_row, p.last_row}}, {"columns", {p.first_column, p.last_column}},
+                     {"differing_columns", p.columns},    {"row_step", p.row_step},
+                     {"column_step", p.column_step},      {"block", {p.block_rows, p.block_columns}}};
+    if (p.most_ulps) json["where"]["most_ulps"] = *p.most_ulps;
+  }
   return json;
 }
 
@@ -159,7 +244,8 @@ std::string json_of_check(const std::vector<CheckOutcome>& outcomes, std::option
 }
 
 std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
-                             const std::vector<OutputSummary>& outputs, Exit exit) {
+                             const std::vector<OutputSummary>& outputs,
+                             const std::vector<golden::Explanation>& explanations, Exit exit) {
   Json document = head("simulate", exit);
   document["launch"] = launch_json(launch);
   document["outputs"] = Json::array();
@@ -172,6 +258,10 @@ std::string json_of_simulate(const Launch& launch, const golden::Prediction& pre
                  {"inf", output.infinities}, {"first", first}};
     if (!output.file.empty()) json["file"] = output.file;
     document["outputs"].push_back(std::move(json));
+  }
+  if (!explanations.empty()) {
+    document["why"] = Json::array();
+    for (const golden::Explanation& e : explanations) document["why"].push_back(why_json(e));
   }
   document["not_predicted"] = prediction.not_predicted;
   document["problems"] = prediction.problems;
@@ -229,6 +319,10 @@ std::string json_of_golden(const std::string& verb, const std::vector<GoldenRow>
                  {"record", row.record_file}, {"comparisons", matches},
                  {"remarks", row.remarks},    {"seconds", row.seconds}};
     if (!row.error.empty()) json["error"] = row.error;
+    if (row.explanation) {
+      json["why"] = why_json(*row.explanation);
+      json["why"]["other_side"] = row.explained_side;
+    }
     document["cases"].push_back(std::move(json));
   }
   return finished(document);

@@ -15,6 +15,7 @@
 #include "cli/timeline.h"
 #include "golden/batch.h"
 #include "golden/captures.h"
+#include "golden/explain.h"
 #include "golden/numerics/record_families.h"
 #include "golden/predict.h"
 
@@ -26,7 +27,8 @@ namespace turnstile::cli {
 std::string json_of_check(const std::vector<CheckOutcome>& outcomes, std::optional<size_t> shown,
                           SourceText& source, Exit exit);
 std::string json_of_simulate(const Launch& launch, const golden::Prediction& prediction,
-                             const std::vector<OutputSummary>& outputs, Exit exit);
+                             const std::vector<OutputSummary>& outputs,
+                             const std::vector<golden::Explanation>& explanations, Exit exit);
 /// `file`: where the picture went.
 std::string json_of_timeline(const Launch& launch, const LaunchTimeline& result, const std::string& file,
                              Exit exit);

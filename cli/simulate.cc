@@ -8,15 +8,18 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 
 #include "cli/launch_options.h"
 #include "cli/render_json.h"
 #include "cli/render_text.h"
+#include "cli/render_why.h"
 #include "cli/timeline.h"
 #include "cli/verbs.h"
 #include "golden/digest.h"
+#include "golden/explain.h"
 #include "golden/predict.h"
 #include "golden/record.h"
 #include "model/files.h"
@@ -33,6 +36,8 @@ struct SimulateArguments {
   std::string out_folder;
   std::string timeline_file;
   uint32_t cta = 0;
+  std::vector<std::string> why;
+  std::string got;
   bool json = false;
 };
 
@@ -125,6 +130,60 @@ Exit run_timeline(const SimulateArguments& arguments, const Launch& launch, cons
   return exit;
 }
 
+std::optional<uint64_t> number_in(std::string_view text, int base) {
+  uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (problem != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+/// "C:3,17": an index for each dimension of the buffer, or one of all elements.
+Result<golden::ElementQuestion> question_of(const Launch& launch, const std::string& text,
+                                            const std::string& got) {
+  const auto refuse_it = [&](std::string words) -> tl::unexpected<Error> {
+    return fail(launch.path, 0, 0, fmt::format("--why {}: {}", printable(text), words));
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return refuse_it("expected BUFFER:INDEX[,INDEX...], as C:3,17");
+  const std::string name = text.substr(0, colon);
+  const auto buffer = std::find_if(launch.buffers.begin(), launch.buffers.end(),
+                                   [&](const Buffer& b) { return b.name == name; });
+  if (buffer == launch.buffers.end()) {
+    std::string names;
+    for (const Buffer& b : launch.buffers) names += (names.empty() ? "" : ", ") + b.name;
+    return refuse_it(fmt::format("there is no such buffer; there are {}", names));
+  }
+  std::vector<uint64_t> indices;
+  for (size_t at = colon + 1; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::optional<uint64_t> index = number_in(std::string_view(text).substr(at, end - at), 10);
+    if (!index) return refuse_it("an index is a number from 0 on");
+    indices.push_back(*index);
+    at = end + 1;
+  }
+  golden::ElementQuestion question;
+  question.buffer = static_cast<uint32_t>(buffer - launch.buffers.begin());
+  const std::vector<uint64_t>& shape = buffer->shape;
+  if (indices.size() == 1 && shape.size() > 1) {
+    question.row = indices[0] / std::max<uint64_t>(buffer->columns(), 1);
+    question.column = indices[0] % std::max<uint64_t>(buffer->columns(), 1);
+  } else {
+    if (indices.size() != shape.size())
+      return refuse_it(fmt::format("{} has {}", name, counted(shape.size(), "dimension")));
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (indices[i] >= shape[i])
+        return refuse_it(fmt::format("dimension {} of {} has {} elements", i, name, shape[i]));
+      if (i + 1 < shape.size()) question.row = question.row * shape[i] + indices[i];
+    }
+    question.column = indices.empty() ? 0 : indices.back();
+  }
+  if (got.empty()) return question;
+  question.got = got.starts_with("0x") ? number_in(std::string_view(got).substr(2), 16) : std::nullopt;
+  if (!question.got)
+    return fail(launch.path, 0, 0, fmt::format("--got {}: expected bits, as 0x3f80", printable(got)));
+  return question;
+}
+
 Exit run_simulate(const SimulateArguments& arguments, const Terminal& terminal) {
   const Result<Launch> launch = launch_of(arguments.launch);
   if (!launch) return refuse(terminal, "simulate", arguments.json, launch.error());
@@ -134,11 +193,23 @@ Exit run_simulate(const SimulateArguments& arguments, const Terminal& terminal) 
   if (!prediction) return refuse(terminal, "simulate", arguments.json, prediction.error());
   const Result<std::vector<OutputSummary>> outputs = outputs_of(arguments, *launch, *prediction);
   if (!outputs) return refuse(terminal, "simulate", arguments.json, outputs.error());
+  std::vector<golden::Explanation> explanations;
+  for (const std::string& text : arguments.why) {
+    const Result<golden::ElementQuestion> question = question_of(*launch, text, arguments.got);
+    if (!question) return refuse(terminal, "simulate", arguments.json, question.error());
+    if (!prediction->usable()) break;
+    terminal.progress(fmt::format("  following {} back", printable(text)));
+    Result<golden::Explanation> answer = golden::explain_element(*launch, *question);
+    if (!answer) return refuse(terminal, "simulate", arguments.json, answer.error());
+    explanations.push_back(std::move(*answer));
+  }
   const Exit exit = !prediction->usable()                ? Exit::findings
                     : !prediction->not_predicted.empty() ? Exit::inconclusive
                                                          : Exit::clean;
-  terminal.print(arguments.json ? json_of_simulate(*launch, *prediction, *outputs, exit)
+  terminal.print(arguments.json ? json_of_simulate(*launch, *prediction, *outputs, explanations, exit)
                                 : render(*launch, *prediction, *outputs, terminal.out()));
+  for (const golden::Explanation& e : explanations)
+    if (!arguments.json) terminal.print(render_why(e, "the GPU", "sim", shown_why_steps, terminal.out()));
   return exit;
 }
 
@@ -151,6 +222,11 @@ constexpr const char* simulate_examples = R"(Examples:
   turnstile simulate gemm.toml --set K=4096 --timeline gemm.json
       When each warp, the copy engine and the tensor core of one CTA do what: an estimate for an H200. Lists
       where warps wait, and writes a picture for https://ui.perfetto.dev (docs/timeline.md).
+  turnstile simulate gemm.toml --why C:3,17
+      The path of element [3, 17] of C: each instruction with operands, result and rounding, tensor core
+      operations k group by k group (docs/differences.md).
+  turnstile simulate gemm.toml --why C:3,17 --got 0x3f81
+      And which change of one step (rounding, .ftz, fma, group length, ...) would give 0x3f81.
 
 Exit codes: 0 predicted, 1 the kernel hangs or faults, 2 usage or unreadable input, 3 something has no exact model.)";
 
@@ -169,6 +245,13 @@ void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit) {
   verb->add_option("--cta", arguments->cta, "The CTA of the timeline, x fastest (default 0)")
       ->type_name("N")
       ->needs(timeline);
+  verb->add_option("--why", arguments->why,
+                   "Where the bits of an element come from: instruction by instruction, back to the inputs")
+      ->type_name("BUFFER:INDEX[,INDEX...]");
+  verb->add_option("--got", arguments->got,
+                   "With --why: other bits of this element, as a GPU gave them; says which change of the "
+                   "arithmetic gives them")
+      ->type_name("0xBITS");
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
   verb->footer(simulate_examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_simulate(*arguments, terminal); });

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "golden/digest.h"
 
@@ -22,6 +23,47 @@ std::optional<Error> shape_mismatch(ElementType left_type, uint64_t left_rows, u
                            left_rows, left_columns, element_name(right_type), right_rows, right_columns)};
 }
 
+/// The smallest power of two such that both lie between two neighbouring multiples of it.
+uint64_t aligned_side(uint64_t first, uint64_t last) {
+  uint64_t side = 1;
+  while (first / side != last / side) side *= 2;
+  return side;
+}
+
+/// Collects where differences are.
+class PatternOfDifferences {
+ public:
+  explicit PatternOfDifferences(uint64_t columns) : in_column_(columns) {}
+
+  void add(ElementType type, const ElementDifference& d) {
+    if (!any_) pattern_.first_row = d.row;
+    if (!any_) first_ = d.column;
+    pattern_.first_column = any_ ? std::min(pattern_.first_column, d.column) : d.column;
+    pattern_.last_column = any_ ? std::max(pattern_.last_column, d.column) : d.column;
+    pattern_.last_row = d.row;
+    pattern_.row_step = std::gcd(pattern_.row_step, d.row - pattern_.first_row);
+    pattern_.column_step =
+        std::gcd(pattern_.column_step, d.column > first_ ? d.column - first_ : first_ - d.column);
+    if (!in_column_[d.column]) ++pattern_.columns;
+    in_column_[d.column] = true;
+    if (const auto ulps = ulps_apart(type, d.left, d.right))
+      pattern_.most_ulps = std::max(pattern_.most_ulps.value_or(0), *ulps);
+    any_ = true;
+  }
+  std::optional<DifferencePattern> take() {
+    if (!any_) return std::nullopt;
+    pattern_.block_rows = aligned_side(pattern_.first_row, pattern_.last_row);
+    pattern_.block_columns = aligned_side(pattern_.first_column, pattern_.last_column);
+    return pattern_;
+  }
+
+ private:
+  DifferencePattern pattern_;
+  std::vector<bool> in_column_;
+  uint64_t first_ = 0;
+  bool any_ = false;
+};
+
 void note_row(Comparison& result, uint64_t row) {
   ++result.differing_rows;
   if (!result.first_differing_row) result.first_differing_row = row;
@@ -35,6 +77,7 @@ Result<Comparison> compare(const MatrixView& left, const MatrixView& right) {
   Comparison result;
   result.elements = left.elements();
   result.rows = left.rows;
+  PatternOfDifferences pattern(left.columns);
   for (uint64_t r = 0; r < left.rows; ++r) {
     if (std::ranges::equal(left.row(r), right.row(r))) continue;
     note_row(result, r);
@@ -44,8 +87,10 @@ Result<Comparison> compare(const MatrixView& left, const MatrixView& right) {
       if (a == b) continue;
       ++result.differing;
       if (!result.first) result.first = ElementDifference{r, c, a, b};
+      pattern.add(left.type, {r, c, a, b});
     }
   }
+  result.pattern = pattern.take();
   return result;
 }
 

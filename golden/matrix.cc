@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -136,6 +137,29 @@ std::string value_text(ElementType type, uint64_t bits) {
   // Nine digits tell any two f32 apart; f64 needs more, and shorter formats print short anyway.
   const int digits = type == ElementType::f64 ? 17 : 9;
   return fmt::format("{}{:.{}g}", sign, std::ldexp(significand, exponent), digits);
+}
+
+std::optional<uint64_t> ulps_apart(ElementType type, uint64_t a, uint64_t b) {
+  if (is_nan(type, a) || is_nan(type, b)) return std::nullopt;
+  const unsigned bits = static_cast<unsigned>(8 * element_bytes(type));
+  const auto is = [&](std::initializer_list<ElementType> types) {
+    return std::find(types.begin(), types.end(), type) != types.end();
+  };
+  if (is({ElementType::b8, ElementType::b16, ElementType::b32, ElementType::b64})) return std::nullopt;
+  const bool is_unsigned = is({ElementType::u8, ElementType::u16, ElementType::u32, ElementType::u64});
+  const bool is_signed = is({ElementType::s8, ElementType::s16, ElementType::s32, ElementType::s64});
+  // Numbers in the order of their values; both zeros are one.
+  const auto rank = [&](uint64_t word) {
+    const uint64_t sign = uint64_t{1} << (bits - 1);
+    if (is_unsigned) return static_cast<__int128>(word);
+    const bool negative = (word & sign) != 0;
+    if (is_signed) return static_cast<__int128>(word) - (negative ? static_cast<__int128>(sign) * 2 : 0);
+    const auto magnitude = static_cast<__int128>(word & (sign - 1));
+    return negative ? -magnitude : magnitude;
+  };
+  const unsigned unused = type == ElementType::tf32 ? 13 : 0;
+  const __int128 distance = rank(a) > rank(b) ? rank(a) - rank(b) : rank(b) - rank(a);
+  return static_cast<uint64_t>(distance >> unused);
 }
 
 }  // namespace turnstile::golden

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ std::string bits_text(ElementType type, uint64_t bits);
 
 /// The value that the bits stand for: "1.5", "-inf", "nan", "17".
 std::string value_text(ElementType type, uint64_t bits);
+
+/// How many numbers of the type apart the two are; nothing for NaN, and for types without numbers.
+std::optional<uint64_t> ulps_apart(ElementType type, uint64_t a, uint64_t b);
 
 /// True for NaN, and for an infinity, of a floating-point type (both false for integers and plain bits).
 bool is_nan(ElementType type, uint64_t bits);

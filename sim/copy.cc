@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/execution_log.h"
 #include "sim/machine.h"
 #include "sim/position_tracker.h"
 
@@ -165,6 +166,7 @@ CopyEffect land_tensor_copy(Cta& cta, const Copy& copy) {
     }
     for (const BoxRow& r : rows) {
       fill_out_of_bounds(map, row);
+      if (cta.machine.log != nullptr) cta.machine.log->begin_run();
       if (r.bytes != 0) cta.global.read(map.buffer, r.global, r.bytes, row, r.skip);
       if (map.type == ElementType::tf32) round_to_tf32(row, r.skip, r.skip + r.bytes);
       for_each_chunk(map, copy.shared, r, row_bytes, [&](uint32_t address, uint32_t at, uint32_t bytes) {

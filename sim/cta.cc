@@ -8,6 +8,7 @@
 
 #include "model/must.h"
 #include "sim/copy.h"
+#include "sim/execution_log.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
 #include "sim/origin.h"
@@ -220,8 +221,10 @@ bool Cta::run_warp(Warp& warp) {
     const LaneMask lanes = active;
     if (machine.positions != nullptr) machine.positions->before(*this, warp, d, lanes);
     const AgentId worker = machine.work.empty() ? AgentId{} : any_strand(warp, lanes);
+    if (machine.log != nullptr) machine.log->before(*this, warp, d, lanes);
     const Step step = d.run(*this, warp, d, lanes);
     if (!machine.work.empty() && step != Step::blocked) recorder.work(worker, machine.work[d.index]);
+    if (machine.log != nullptr) machine.log->after(*this, warp, d, lanes, step);
     if (machine.positions != nullptr) machine.positions->after(*this, warp, d, lanes, step);
     switch (step) {
       case Step::next: {
@@ -368,13 +371,17 @@ bool Cta::land_one() {
   if (!flights.empty() && (copies.empty() || flights.front().op < copies.front().op)) {
     const Flight flight = std::move(flights.front());
     flights.pop_front();
+    if (machine.log != nullptr) machine.log->begin_landing(*this, recorder.trace().ops[flight.op].place);
     flight.land(*this);
+    if (machine.log != nullptr) machine.log->end_landing();
     return true;
   }
   if (copies.empty()) return false;
   const Copy copy = copies.front();
   copies.pop_front();
+  if (machine.log != nullptr) machine.log->begin_landing(*this, recorder.trace().ops[copy.op].place);
   land(copy);
+  if (machine.log != nullptr) machine.log->end_landing();
   return true;
 }
 

@@ -112,6 +112,14 @@ ShuffleSource shuffle_source(uint8_t mode, unsigned lane, uint64_t b_operand, ui
   return inside ? ShuffleSource{j, true} : ShuffleSource{lane, false};
 }
 
+}  // namespace
+
+unsigned shuffle_source_lane(const Warp& warp, const Decoded& d, unsigned lane) {
+  return shuffle_source(d.variant, lane, warp.regs.get(d.src[1], lane), warp.regs.get(d.src[2], lane)).lane;
+}
+
+namespace {
+
 Step shuffle(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
   for (size_t i : {1u, 2u})
     if ((warp.regs.known(d.src[i]) & lanes) != lanes)

@@ -10,7 +10,9 @@
 
 #include "sim/barrier_operand.h"
 #include "sim/deferred_arrival.h"
+#include "sim/execution_log.h"
 #include "sim/handlers.h"
+#include "sim/machine.h"
 #include "sim/unknown_operand.h"
 
 namespace turnstile::sim {
@@ -130,6 +132,7 @@ void land(Cta& cta, uint32_t number, const std::vector<Piece>& pieces, const std
     run.resize(p.bytes, cta.provenance());
     std::fill_n(run.value.begin(), p.bytes, uint8_t{0});
     std::fill_n(run.known.begin(), p.bytes, uint8_t{1});
+    if (cta.machine.log != nullptr) cta.machine.log->begin_run();
     if (p.filled != 0) cta.global.read(p.buffer, p.offset, p.filled, run, 0);
     cta.shared.write(p.shared, 0, p.bytes, run);
   }

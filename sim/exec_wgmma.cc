@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "sim/execution_log.h"
 #include "sim/handlers.h"
+#include "sim/machine.h"
 #include "sim/matrix.h"
 
 namespace turnstile::sim {
@@ -128,6 +130,9 @@ Step exec_wgmma(Cta& cta, Warp& warp, const Decoded& d, LaneMask lanes) {
 
 void Cta::run_ready_matrix_ops(WarpGroup& group) {
   while (group.executed < group.ops.size() && group.ops[group.executed].warps_issued == 4) {
+    if (machine.log != nullptr)
+      machine.log->matrix_operation(*this, group.ops[group.executed],
+                                    static_cast<uint32_t>(&group - groups.data()) * 4);
     run_matrix_op(*this, group, group.ops[group.executed]);
     ++group.executed;
   }

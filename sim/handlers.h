@@ -59,6 +59,8 @@ Step exec_setmaxnreg(Cta&, Warp&, const Decoded&, LaneMask);
 // exec_collective.cc
 Step exec_elect(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_shuffle(Cta&, Warp&, const Decoded&, LaneMask);
+/// The lane that this lane's shuffle reads, by the values of its operands.
+unsigned shuffle_source_lane(const Warp& warp, const Decoded& d, unsigned lane);
 Step exec_vote(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_match(Cta&, Warp&, const Decoded&, LaneMask);
 Step exec_active_mask(Cta&, Warp&, const Decoded&, LaneMask);

@@ -44,6 +44,14 @@ Target resolve(const Cta& cta, const Decoded& d, uint64_t address) {
   return {Target::Where::global, offset, static_cast<uint32_t>(number - 1)};
 }
 
+}  // namespace
+
+Target target_of(const Cta& cta, const Decoded& d, uint64_t address) {
+  return resolve(cta, d, d.space == AddressSpace::shared ? address & 0xffffffff : address);
+}
+
+namespace {
+
 bool within(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }

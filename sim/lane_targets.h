@@ -21,6 +21,9 @@ struct LaneTargets {
   LaneMask visible = 0;  ///< lanes that touch shared or global memory
 };
 
+/// Where an address of the instruction's space lies, unchecked.
+Target target_of(const Cta& cta, const Decoded& d, uint64_t address);
+
 /// Resolves and checks the addresses of all lanes (operand 0) before any of them acts; a fault stops.
 Step resolve_lanes(Cta& cta, const Warp& warp, const Decoded& d, LaneMask lanes, std::string_view verb,
                    LaneTargets& out);

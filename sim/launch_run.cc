@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "sim/arrivals.h"
+#include "sim/execution_log.h"
 #include "sim/grouping.h"
 #include "sim/handlers.h"
 #include "sim/machine.h"
@@ -178,6 +179,7 @@ Result<RunResult> run_ctas(const Program& program, const Launch& launch, const R
   auto run_one = [&](size_t i) {
     Machine machine(program, launch, global, options, machines[i]);
     for (auto& cta : machine.ctas) cta->sum_log = log;
+    if (options.log != nullptr) options.log->attach(machine);
     result.traces[i] = machine.run();
     result.tapes[i] = machine.tape();
     result.atomic_answers[i] = machine.atomic_answers;

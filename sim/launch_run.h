@@ -22,6 +22,7 @@ struct PositionTape;   // sim/position_tape.h
 class Machine;         // sim/machine.h
 struct TicketCounter;  // sim/tickets.h
 struct Arrivals;       // sim/arrivals.h
+class ExecutionLog;    // sim/execution_log.h
 
 /// What a floating-point value is during a run (design.md section 3).
 enum class Domain : uint8_t {
@@ -69,6 +70,7 @@ struct RunOptions {
   /// Control or names: the clusters that come to this counter are one machine, instead of `ctas`, and the one
   /// that is to come last waits for the others there. Has to outlive the run.
   const Arrivals* arrivals = nullptr;
+  ExecutionLog* log = nullptr;  ///< bits: notes what is executed
   uint64_t step_limit =
       50'000'000;  ///< warp instructions per CTA; beyond it the trace says so and is inconclusive
   uint64_t event_limit = 10'000'000;  ///< events per trace, likewise

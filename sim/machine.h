@@ -16,6 +16,7 @@
 
 namespace turnstile::sim {
 
+class ExecutionLog;
 class PositionTracker;
 
 /// The CTAs that are executed together and leave one trace: those of a cluster, or those of a whole launch
@@ -54,6 +55,7 @@ class Machine {
       descriptors;                             ///< made by the kernel, by buffer and offset
   std::vector<ClusterBarrier> barriers;        ///< by cluster; members are threads
   std::unique_ptr<PositionTracker> positions;  ///< RunOptions::follow_position
+  ExecutionLog* log = nullptr;                 ///< RunOptions::log
 
   uint32_t cluster_size() const { return cluster_size_; }
   /// Looks at the events that came since the last time: whoever forks here need not look at them again.

@@ -65,6 +65,10 @@ struct MnMajorAtoms {
 
 }  // namespace
 
+uint32_t mn_major_address(const OperandView& v, uint32_t row, uint32_t k) {
+  return swizzled(v.swizzle, MnMajorAtoms(v).address(2 * (row / 8 * 8), k)) + 2 * (row % 8);
+}
+
 std::vector<ByteRange> mn_major_ranges(const OperandView& v, uint32_t extent, uint32_t depth) {
   std::vector<ByteRange> out;
   const MnMajorAtoms atoms(v);

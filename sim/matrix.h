@@ -55,6 +55,9 @@ std::vector<ByteRange> mn_major_ranges(const OperandView& view, uint32_t extent,
 std::optional<std::vector<uint8_t>> operand_bytes_of_k(const Cta& cta, const OperandView& view, bool mn_major,
                                                        uint32_t rows);
 
+/// Where element `row`, `k` of such an operand of 16-bit elements along M or N lies.
+uint32_t mn_major_address(const OperandView& view, uint32_t row, uint32_t k);
+
 /// Where accumulator register `i` of `lane` in warp `warp_in_group` lies in the 64 x N result (f32, PTX
 /// ISA 9.7.15.5.2 figure of D).
 struct ResultPlace {

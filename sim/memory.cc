@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/execution_log.h"
 #include "sim/program.h"
 
 namespace turnstile::sim {
@@ -14,6 +15,7 @@ void WindowMemory::read(uint64_t address, size_t bytes, ByteRun& out) const {
   std::memcpy(out.known.data(), &known_[address], bytes);
   if (!cells_.empty())
     std::copy_n(cells_.begin() + static_cast<ptrdiff_t>(address), bytes, out.cells.begin());
+  if (log_ != nullptr) log_->read(number_, address, bytes, ExecutionLog::follow);
   if (marks_.empty()) return;
   for (uint64_t at = address; at < address + bytes; ++at)
     if (marks_[at] != 0 && (marks_read_.empty() || marks_read_.back() != marks_[at]))
@@ -29,6 +31,7 @@ void WindowMemory::write(uint64_t address, size_t from, size_t bytes, const Byte
     std::copy_n(in.cells.begin() + static_cast<ptrdiff_t>(from), bytes,
                 cells_.begin() + static_cast<ptrdiff_t>(address));
   if (!marks_.empty()) set_mark(address, bytes, 0);
+  if (log_ != nullptr) log_->wrote(number_, address, bytes, from);
 }
 
 bool WindowMemory::all_marked(uint64_t address, size_t bytes, uint32_t mark) const {
@@ -143,6 +146,7 @@ void GlobalMemory::read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun&
     std::memset(&out.known[at], 0, bytes);
     return;
   }
+  if (log_ != nullptr) log_->read(buffer, offset, bytes, at);
   if (!b.leaves) {
     std::memcpy(&out.value[at], &b.value[offset], bytes);
     if (b.known.empty())
@@ -178,6 +182,7 @@ void GlobalMemory::read(uint32_t buffer, uint64_t offset, size_t bytes, ByteRun&
 void GlobalMemory::write(uint32_t buffer, uint64_t offset, size_t bytes, const ByteRun& in, size_t from) {
   Buffer& b = buffers_[buffer];
   if (b.opaque) return;
+  if (log_ != nullptr) log_->wrote(buffer, offset, bytes, from);
   if (!b.leaves) {
     std::memcpy(&b.value[offset], &in.value[from], bytes);
     // In the bits domain, kept only once something without defined bits was written.

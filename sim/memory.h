@@ -13,6 +13,8 @@
 
 namespace turnstile::sim {
 
+class ExecutionLog;
+
 /// Some bytes on their way between memory and registers: value, whether it is known, and (provenance domain)
 /// its expression.
 struct ByteRun {
@@ -63,6 +65,12 @@ class WindowMemory {
   void forget_marks_read() { marks_read_.clear(); }
   void forget_mark_read(uint32_t mark) { std::erase(marks_read_, mark); }
 
+  /// Tells `log` what is read and written here, under this number.
+  void note_in(ExecutionLog& log, uint32_t number) {
+    log_ = &log;
+    number_ = number;
+  }
+
   Hash128 byte(uint64_t address) const {
     return known_[address] ? hash_constant_byte(value_[address]) : cells_[address];
   }
@@ -76,6 +84,8 @@ class WindowMemory {
   std::vector<Hash128> cells_;
   std::vector<uint32_t> marks_;               ///< by byte; empty: nobody marks
   mutable std::vector<uint32_t> marks_read_;  ///< each once, or a few times
+  ExecutionLog* log_ = nullptr;
+  uint32_t number_ = 0;
 };
 
 /// How the leaves of the provenance domain are named: the row under test of each batch buffer by its place
@@ -103,6 +113,9 @@ class GlobalMemory {
   /// Makes the bytes unknown, without an expression.
   void forget(uint32_t buffer, uint64_t offset, size_t bytes);
   std::vector<std::vector<std::byte>> take_contents(size_t launch_buffers);
+
+  /// Tells `log` what is read and written, under the numbers of the buffers.
+  void note_in(ExecutionLog& log) { log_ = &log; }
 
   /// Expression of an element of an output buffer; a constant if it was never written.
   Hash128 element(uint32_t buffer, uint64_t offset, unsigned bytes) const;
@@ -134,6 +147,7 @@ class GlobalMemory {
   std::vector<Buffer> buffers_;
   Domain domain_ = Domain::control;
   RowUnderTest row_;
+  ExecutionLog* log_ = nullptr;
 };
 
 }  // namespace turnstile::sim
