@@ -181,6 +181,7 @@ void explain_difference(const Launch& launch, const GoldenArguments& arguments,
       const golden::ElementDifference& d = *match.comparison.first;
       golden::ElementQuestion question{i, d.row, d.column, sim_is_left ? d.right : d.left, nullptr};
       if (others[i]) question.other = &*others[i];
+      question.differing = match.comparison.differing;
       Result<golden::Explanation> answer = golden::explain_element(launch, question);
       if (answer)
         row.explanation = std::move(*answer);

@@ -94,7 +94,7 @@ std::string render_golden_row(const std::string& verb, const GoldenRow& row, con
                                  pattern_text(*match.comparison.pattern)));
   if (row.explanation)
     out += render_why(*row.explanation, row.explained_side == "record" ? "the record" : "the GPU", "sim",
-                      shown_why_steps, style);
+                      shown_why_steps);
   for (const std::string& remark : row.remarks) out += wrapped("    = ", "      ", remark);
   if (!row.error.empty()) out += wrapped("    = ", "      ", row.error);
   return out;

@@ -201,6 +201,7 @@ Json why_json(const golden::Explanation& e) {
   }
   json["causes"] = {{"found", found},
                     {"more", e.causes->more},
+                    {"refuted", e.causes->refuted},
                     {"tried", e.causes->tried},
                     {"all_tried", e.causes->all_tried}};
   return json;

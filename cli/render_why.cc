@@ -63,12 +63,11 @@ std::string chain_text(const golden::PathStep& step) {
   return out;
 }
 
-std::string step_text(const golden::PathStep& step, const std::string& last_thread, const Style& style) {
-  std::string head = fmt::format("  {:>4}  {}  {}", step.number, step.instruction, step.ptx_place);
-  if (!step.source.empty()) head += "  " + step.source;
-  if (step.thread != last_thread) head += "  " + step.thread;
-  std::string out = fmt::format("  {:>4}  {}", step.number, style.strong(printable(step.instruction)));
-  out = wrapped(fmt::format("  {:>4}  ", step.number), "          ", head.substr(8));
+std::string step_text(const golden::PathStep& step, const std::string& last_thread) {
+  std::string head = fmt::format("{} at {}", step.instruction, step.ptx_place);
+  if (!step.source.empty()) head += fmt::format(" ({})", step.source);
+  if (step.thread != last_thread) head += ", " + step.thread;
+  std::string out = wrapped(fmt::format("  {:>4}  ", step.number), "          ", head);
   if (step.chain) {
     out += chain_text(step);
   } else {
@@ -118,7 +117,7 @@ std::string pattern_text(const golden::DifferencePattern& p) {
 }
 
 std::string render_why(const golden::Explanation& e, const std::string& left, const std::string& right,
-                       uint64_t most_steps, const Style& style) {
+                       uint64_t most_steps) {
   std::string first =
       fmt::format("{}[{}, {}] of {} [{}, {}], byte {}: {} {} ({})", e.buffer, e.row, e.column,
                   element_name(e.type), e.rows, e.columns, e.byte_offset, right,
@@ -142,7 +141,7 @@ std::string render_why(const golden::Explanation& e, const std::string& left, co
   uint64_t shown = 0;
   for (const golden::PathStep& step : e.path.steps) {
     if (shown++ >= most_steps) break;
-    out += step_text(step, thread, style);
+    out += step_text(step, thread);
     thread = step.thread;
   }
   if (total > most_steps)
@@ -153,11 +152,19 @@ std::string render_why(const golden::Explanation& e, const std::string& left, co
     out += wrapped("  cause ", "        ", cause_text(cause, e, left));
   if (c.more > 0)
     out += fmt::format("        {} more changes of one step give these bits too\n", grouped(c.more));
+  if (c.refuted > 0)
+    out += wrapped(
+        "        ", "        ",
+        fmt::format(
+            "{} would give these bits too, but simulated with {} at least as many elements differ: {} not "
+            "what happened",
+            counted(c.refuted, "change"), c.refuted == 1 ? "it" : "them",
+            c.refuted == 1 ? "it is" : "they are"));
   if (c.found.empty() && e.replayable)
     out += wrapped(
         "  cause ", "        ",
-        fmt::format("none found: no change of rounding, flushing, fusing or order among the {} that were "
-                    "computed gives {}'s bits{}",
+        fmt::format("none found: {} changes of rounding, flushing, fusing and order were computed, and "
+                    "none gives {}'s bits{}",
                     grouped(c.tried), left, c.all_tried ? "" : " (a limit was hit before all were)"));
   return out;
 }

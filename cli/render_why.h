@@ -15,7 +15,7 @@ std::string pattern_text(const golden::DifferencePattern& pattern);
 /// The path of an element and what may have made the difference, at most `most_steps` steps of it. `left` and
 /// `right` name the sides: of `right` are the bits that are explained.
 std::string render_why(const golden::Explanation& explanation, const std::string& left,
-                       const std::string& right, uint64_t most_steps, const Style& style);
+                       const std::string& right, uint64_t most_steps);
 
 /// Steps of a path that text reports show; JSON has them all.
 inline constexpr uint64_t shown_why_steps = 40;

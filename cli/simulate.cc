@@ -209,7 +209,7 @@ Exit run_simulate(const SimulateArguments& arguments, const Terminal& terminal) 
   terminal.print(arguments.json ? json_of_simulate(*launch, *prediction, *outputs, explanations, exit)
                                 : render(*launch, *prediction, *outputs, terminal.out()));
   for (const golden::Explanation& e : explanations)
-    if (!arguments.json) terminal.print(render_why(e, "the GPU", "sim", shown_why_steps, terminal.out()));
+    if (!arguments.json) terminal.print(render_why(e, "the GPU", "sim", shown_why_steps));
   return exit;
 }
 

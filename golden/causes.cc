@@ -142,9 +142,7 @@ std::vector<Alteration> alterations_of(const sim::Decoded& d) {
     a.altered.pure.config.host_f32 = false;
     out.push_back(std::move(a));
   }
-  if (root == "fma" && op.config.lanes == 1 && op.config.type == op.config.source_type)
-    instead(separate_fma, "were a separate mul and add, each rounded");
-  else if (root == "fma" && op.config.lanes == 1)
+  if (root == "fma" && op.config.lanes == 1)
     instead(separate_fma, "were a separate mul and add, each rounded");
   if (op.run == lane::div_float) instead(lane::div_full_range, "were div.full");
   if (op.run == lane::div_float || op.run == lane::div_full_range)
@@ -494,11 +492,7 @@ class CauseSearch {
   std::map<uint32_t, std::vector<uint32_t>> by_code_;
   std::map<uint32_t, std::vector<Alteration>> alterations_;
   std::deque<TensorCoreRow> rows_;  // that alterations point to, also those in hits
-
- public:
   std::vector<Hit> hits_;
-
- private:
   uint64_t tried_ = 0;
   bool all_tried_ = true;
 };
@@ -526,7 +520,7 @@ std::optional<uint64_t> simulate_with(const Hit& hit, sim::Program& program, con
 }  // namespace
 
 Causes find_causes(const Why& why, sim::Program& program, const Launch& launch, const Path& path,
-                   uint32_t buffer, uint64_t got, const MatrixView* other) {
+                   uint32_t buffer, uint64_t got, const MatrixView* other, uint64_t differing) {
   Causes out;
   if (!why.replayable) {
     out.all_tried = false;
@@ -547,6 +541,9 @@ Causes find_causes(const Why& why, sim::Program& program, const Launch& launch, 
     ++simulations;
     hit.cause.differing_after = simulate_with(hit, program, launch, buffer, *other);
   }
+  out.refuted = std::erase_if(hits, [&](const Hit& h) {
+    return h.cause.differing_after && *h.cause.differing_after >= differing && differing != 0;
+  });
   std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
     return a.cause.differing_after.value_or(~uint64_t{0}) < b.cause.differing_after.value_or(~uint64_t{0});
   });

@@ -24,16 +24,17 @@ struct Cause {
 struct Causes {
   std::vector<Cause> found;  ///< the best first
   uint64_t more = 0;         ///< that give these bits too, and are left out
-  uint64_t tried = 0;        ///< changes that were computed
-  bool all_tried = true;     ///< false: a limit was hit
+  uint64_t refuted = 0;   ///< give these bits too, but simulated with them as many elements differ, or more
+  uint64_t tried = 0;     ///< changes that were computed
+  bool all_tried = true;  ///< false: a limit was hit
 };
 
 /// Which changes of one step, or of one instruction or kind of instruction in all of its executions, make the
-/// element `got`. With `other`, the whole of the buffer on the other side, the best are simulated. Changes:
-/// rounding, flushing of subnormals, fused and separate multiply and add, the approximations of div, rcp and
-/// sqrt; of tensor cores the length of a group, the bits below E, the conversion, the order of k, parts of k
-/// left out.
+/// element `got`. With `other`, the whole of the buffer on the other side, of which `differing` elements
+/// differ, the best are simulated. Changes: rounding, flushing of subnormals, fused and separate multiply and
+/// add, the approximations of div, rcp and sqrt; of tensor cores the length of a group, the bits below E, the
+/// conversion, the order of k, parts of k left out.
 Causes find_causes(const sim::Why& why, sim::Program& program, const Launch& launch, const Path& path,
-                   uint32_t buffer, uint64_t got, const MatrixView* other);
+                   uint32_t buffer, uint64_t got, const MatrixView* other, uint64_t differing);
 
 }  // namespace turnstile::golden

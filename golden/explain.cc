@@ -33,8 +33,8 @@ Result<Explanation> explain_element(const Launch& launch, const ElementQuestion&
   out.replayable = why->replayable;
   out.replayed_ctas = why->replayed_ctas;
   if (question.got && *question.got != out.predicted)
-    out.causes =
-        find_causes(*why, **program, launch, out.path, question.buffer, *question.got, question.other);
+    out.causes = find_causes(*why, **program, launch, out.path, question.buffer, *question.got,
+                             question.other, question.differing);
   return out;
 }
 

@@ -16,6 +16,7 @@ struct ElementQuestion {
   uint64_t row = 0, column = 0;       ///< as in MatrixView
   std::optional<uint64_t> got;        ///< bits of the other side: which change would give them?
   const MatrixView* other = nullptr;  ///< all of the buffer on the other side, if it is known
+  uint64_t differing = 0;             ///< elements of the buffer that differ from `other`
   uint64_t most_steps = 4096;
 };
 

@@ -73,14 +73,16 @@ class PathBuilder {
         program_(program),
         launch_(launch),
         number_(why.nodes.size()),
+        hidden_(why.nodes.size()),
         chained_(why.nodes.size()) {}
 
   Path build(uint64_t most) {
     find_chains();
+    hide_operand_copies();
     // The latest first; a chain stands where its last operation is.
     std::vector<uint32_t> nodes;
     for (auto it = why_.order.rbegin(); it != why_.order.rend(); ++it)
-      if (shown(why_.nodes[*it]) && chained_[*it] == 0) nodes.push_back(*it);
+      if (shown(why_.nodes[*it]) && chained_[*it] == 0 && hidden_[*it] == 0) nodes.push_back(*it);
     uint32_t number = 0;
     for (const uint32_t i : nodes) number_[i] = ++number;
     Path path;
@@ -111,6 +113,18 @@ class PathBuilder {
     }
   }
 
+  /// What only brings operands of matrix operations from a buffer is told with their chain.
+  void hide_operand_copies() {
+    std::vector<uint8_t> wanted(why_.nodes.size());  // by something else
+    for (auto it = why_.order.rbegin(); it != why_.order.rend(); ++it) {
+      const WhyNode& n = why_.nodes[*it];
+      const bool brings = n.kind == WhyNode::Kind::load || n.kind == WhyNode::Kind::transfer;
+      hidden_[*it] = brings && *it != 0 && wanted[*it] == 0 ? 1 : 0;
+      for (const WhyInput& i : n.inputs)
+        if (hidden_[*it] == 0 && !(n.kind == WhyNode::Kind::matrix && i.at >= 8)) wanted[i.node] = 1;
+    }
+  }
+
   /// The type of source `i` of a node, or of its result.
   ElementType type_of(const WhyNode& n, const sim::Decoded& d, int source) const {
     const sim::PureOp& op = d.pure;
@@ -128,16 +142,18 @@ class PathBuilder {
   }
   static bool rounds_or_float(const sim::Decoded& d) { return d.pure.is_float || d.text->root() == "cvt"; }
   static bool is_float_type(const sim::Decoded& d, int source) {
-    if (source >= 0) return d.pure.input_is_float[static_cast<size_t>(source)] || d.pure.is_float;
     if (d.text->root() != "cvt") return d.pure.is_float;
-    // cvt: the first type of the mnemonic is that of the result.
-    for (const std::string& m : d.text->modifiers)
-      for (const std::string_view t : {"f64", "f32", "tf32", "f16", "bf16", "f16x2", "bf16x2"})
-        if (m == t)
-          return true;
-        else if (m.size() >= 2 && (m[0] == 'u' || m[0] == 's') && m[1] >= '0' && m[1] <= '9')
-          return false;
-    return false;
+    // cvt: the first type of the mnemonic is that of the result, the last that of the sources.
+    const auto& words = d.text->modifiers;
+    const auto is_type = [](const std::string& m) {
+      return m.ends_with("8") || m.ends_with("16") || m.ends_with("32") || m.ends_with("64") ||
+             m.ends_with("x2") || m.starts_with("e");
+    };
+    const auto first = std::find_if(words.begin(), words.end(), is_type);
+    const auto last = std::find_if(words.rbegin(), words.rend(), is_type);
+    if (first == words.end()) return false;
+    const std::string& type = source < 0 ? *first : *last;
+    return !type.starts_with("u") && !type.starts_with("s");
   }
 
   /// Where some bytes of a node's inputs come from.
@@ -222,8 +238,10 @@ class PathBuilder {
     }
     PathValue from = raw(n.in);
     trace_origin(n, 0, n.in.size(), from);
-    from.bits.clear();  // the same as the result
-    if (n.kind != WhyNode::Kind::stop) step.operands.push_back(std::move(from));
+    from.bits.clear();                               // the same as the result
+    if (from.from == step.where) from.from.clear();  // what was loaded
+    if (n.kind != WhyNode::Kind::stop && (from.step != 0 || !from.from.empty()))
+      step.operands.push_back(std::move(from));
     return step;
   }
 
@@ -264,9 +282,6 @@ class PathBuilder {
     for (const uint32_t i : nodes) {
       const WhyNode& n = why_.nodes[i];
       const size_t row_bytes = (n.in.size() - 8) / 2;
-      PathValue a, b;
-      trace_origin(n, 8, row_bytes, a);
-      trace_origin(n, 8 + row_bytes, row_bytes, b);
       if (i == nodes.front()) {
         chain.a_from = through_memory(n, 8);
         chain.b_from = through_memory(n, 8 + static_cast<uint32_t>(row_bytes));
@@ -277,7 +292,7 @@ class PathBuilder {
       const WhyNode& first = why_.nodes[nodes.front()];
       PathValue& before = chain.groups.front().before;
       if (!first.accumulates)
-        before.from = "the instruction starts from zero";
+        before.from = "nothing: the first operation starts from zero";
       else
         trace_origin(first, 0, first.out.size(), before);
     }
@@ -287,17 +302,21 @@ class PathBuilder {
   /// Follows an operand through copies and loads to the buffer that it comes from.
   std::string through_memory(const WhyNode& n, uint32_t at) const {
     const WhyNode* now = &n;
+    std::string by;
     for (int hops = 0; hops < 64; ++hops) {
       const WhyInput* best = nullptr;
       for (const WhyInput& i : now->inputs)
         if (i.at <= at && at < i.at + i.bytes) best = &i;
-      if (best == nullptr) return now->text.empty() ? "as it was" : now->text;
+      if (best == nullptr) return (now->text.empty() ? "as it was" : now->text) + by;
       const WhyNode& from = why_.nodes[best->node];
       const uint32_t inside = best->from + (at - best->at);
-      if (from.kind == WhyNode::Kind::leaf) return leaf_text(from, inside);
+      if (from.kind == WhyNode::Kind::leaf) return leaf_text(from, inside) + by;
       if (from.kind == WhyNode::Kind::compute || from.kind == WhyNode::Kind::select ||
           from.kind == WhyNode::Kind::matrix || from.kind == WhyNode::Kind::stop)
-        return fmt::format("step {}", number_[best->node]);
+        return fmt::format("step {}{}", number_[best->node], by);
+      if (from.kind == WhyNode::Kind::transfer || from.kind == WhyNode::Kind::load)
+        by += fmt::format(" by {} at {}", program_.code[from.code].text->root(),
+                          place_of(program_.places[from.code]));
       now = &from;
       at = inside;
     }
@@ -371,6 +390,7 @@ class PathBuilder {
   const sim::Program& program_;
   const Launch& launch_;
   std::vector<uint32_t> number_;  ///< of the step, by node
+  std::vector<uint8_t> hidden_;
   std::vector<uint8_t> chained_;  ///< belongs to the chain of a later node
   std::map<uint32_t, uint32_t> heads_;
   std::map<uint32_t, std::vector<uint32_t>> chains_;  ///< by head, the latest first

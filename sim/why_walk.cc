@@ -523,13 +523,13 @@ void WhyWalk::landed(const Wanted& w, const LoggedWrite& write, uint64_t begin, 
     made.out.resize(part.bytes);
     uint64_t at = write.from + (begin - write.address);
     const uint64_t stop_at = at + part.bytes, start = at;
-    bool moved = false;
+    uint64_t moved = 0;
     for (auto r = first; r != log_.reads.end() && r->step == write.step; ++r) {
       ++scanned_;
       if (r->run != write.run) continue;
-      moved = true;
       const uint64_t from = std::max<uint64_t>(at, r->at), to = std::min<uint64_t>(stop_at, r->at + r->bytes);
       if (from >= to) continue;
+      moved += to - from;
       Wanted source = part;
       source.consumer = number;
       source.at = static_cast<uint32_t>(from - start);
@@ -539,7 +539,8 @@ void WhyWalk::landed(const Wanted& w, const LoggedWrite& write, uint64_t begin, 
       source.address = r->address + (from - r->at);
       want(source);
     }
-    if (!moved) made.text = d.run == exec_store_async ? "written by another CTA" : "filled: out of bounds";
+    if (moved < part.bytes)
+      made.text = d.run == exec_store_async ? "what another CTA wrote" : "a fill: out of bounds";
     return made;
   });
   connect(part, 0, part.bytes, n, 0);
