@@ -164,8 +164,9 @@ std::string render_why(const golden::Explanation& e, const std::string& left, co
     out += wrapped(
         "  cause ", "        ",
         fmt::format("none found: {} changes of rounding, flushing, fusing and order were computed, and "
-                    "none gives {}'s bits{}",
-                    grouped(c.tried), left, c.all_tried ? "" : " (a limit was hit before all were)"));
+                    "{} gives {}'s bits{}",
+                    grouped(c.tried), c.refuted > 0 ? "no other" : "none", left,
+                    c.all_tried ? "" : " (a limit was hit before all were)"));
   return out;
 }
 
