@@ -247,11 +247,13 @@ void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit) {
       ->needs(timeline);
   verb->add_option("--why", arguments->why,
                    "Where the bits of an element come from: instruction by instruction, back to the inputs")
-      ->type_name("BUFFER:INDEX[,INDEX...]");
+      ->type_name("BUFFER:INDEX[,INDEX...]")
+      ->excludes(timeline);
   verb->add_option("--got", arguments->got,
                    "With --why: other bits of this element, as a GPU gave them; says which change of the "
                    "arithmetic gives them")
-      ->type_name("0xBITS");
+      ->type_name("0xBITS")
+      ->needs("--why");
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");
   verb->footer(simulate_examples);
   verb->callback([arguments, &terminal, &exit] { exit = run_simulate(*arguments, terminal); });
