@@ -250,8 +250,7 @@ void add_simulate(CLI::App& app, const Terminal& terminal, Exit& exit) {
       ->type_name("BUFFER:INDEX[,INDEX...]")
       ->excludes(timeline);
   verb->add_option("--got", arguments->got,
-                   "With --why: other bits of this element, as a GPU gave them; says which change of the "
-                   "arithmetic gives them")
+                   "The GPU's bits of that element: which change of the arithmetic gives them")
       ->type_name("0xBITS")
       ->needs("--why");
   verb->add_flag("--json", arguments->json, "Print one JSON document (docs/json.md)");

@@ -46,6 +46,7 @@ void WindowMemory::set_mark(uint64_t address, size_t bytes, uint32_t mark) {
 }
 
 void WindowMemory::forget(uint64_t address, size_t bytes) {
+  if (log_ != nullptr) log_->wrote(number_, address, bytes, 0);
   if (!cells_.empty()) std::fill_n(cells_.begin() + static_cast<ptrdiff_t>(address), bytes, undefined_byte);
   const uint64_t end = address + bytes;
   for (uint64_t block = address / block_bytes; block * block_bytes < end; ++block) {
@@ -203,6 +204,7 @@ void GlobalMemory::write(uint32_t buffer, uint64_t offset, size_t bytes, const B
 void GlobalMemory::forget(uint32_t buffer, uint64_t offset, size_t bytes) {
   Buffer& b = buffers_[buffer];
   if (b.opaque) return;
+  if (log_ != nullptr) log_->wrote(buffer, offset, bytes, 0);
   for (uint64_t where = offset; b.leaves && where < offset + bytes; ++where) {
     Page& page = b.pages[where / page_bytes];
     page.cells[where % page_bytes] = undefined_byte;

@@ -187,7 +187,7 @@ void WhyWalk::follow(Wanted w) {
     if (d.run == exec_pure || d.run == exec_pack_pair || d.run == exec_select)
       return computed(w, step, d, result);
     if (d.run == exec_load) return loaded(w, step, d, result);
-    if (d.run == exec_load_matrix) return loaded_rows(w, step, d, result);
+    if (d.run == exec_load_matrix && !d.opaque) return loaded_rows(w, step, d, result);
     if (d.run == exec_mma && !d.opaque && (d.variant & 8) == 0 && !d.sparse)
       return multiplied(w, step, d, result);
     if (d.run == exec_wgmma && !d.opaque) return multiplied_by_group(w, step, d, result);
@@ -498,7 +498,7 @@ void WhyWalk::written_by(const Wanted& w, const LoggedWrite& write, uint64_t beg
   if (s.warp == LoggedStep::landing) return landed(w, write, begin, end);
   const Decoded& d = program_.code[s.code];
   if (d.run == exec_store) return stored(w, s, write, begin, end);
-  if (d.run == exec_store_matrix) return stored_rows(w, s, write, begin, end);
+  if (d.run == exec_store_matrix && !d.opaque) return stored_rows(w, s, write, begin, end);
   Wanted part = w;
   part.at += static_cast<uint32_t>(begin - w.address);
   part.bytes = static_cast<uint32_t>(end - begin);
