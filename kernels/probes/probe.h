@@ -124,6 +124,7 @@ struct Probe {
   std::span<const Variant> variants;
 };
 
-extern const Probe p01, p02, p03, p04, p05, p06, p07, p08, p09, p10, p11, p12, p13, p14, p15, p16, p17, p18, p19;
+extern const Probe p01, p02, p03, p04, p05, p06, p07, p08, p09, p10, p11, p12, p13, p14, p15, p16, p17, p18,
+    p19;
 
 }  // namespace probes
