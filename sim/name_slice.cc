@@ -113,9 +113,9 @@ class Slicer {
     for (size_t f = 0; f < found.size(); ++f) {
       const auto at = places.find({trace_.footprints[f].space, trace_.footprints[f].allocation});
       if (at == places.end()) continue;
-      const auto [begin, end] = reach_of(trace_, trace_.footprints[f]);
+      const std::pair<uint64_t, uint64_t> here = reach_of(trace_, trace_.footprints[f]);
       found[f] = std::any_of(at->second.begin(), at->second.end(),
-                             [&](const auto& p) { return p.first < end && begin < p.second; });
+                             [&](const auto& p) { return p.first < here.second && here.first < p.second; });
     }
     std::set<uint32_t> stores;
     for (const Event& e : trace_.events)
