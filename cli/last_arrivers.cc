@@ -88,6 +88,25 @@ sim::TicketCounter word_of(const sim::AtomicAnswer& a) {
   return word;
 }
 
+/// Bytes of a buffer of the launch.
+struct Touched {
+  uint32_t buffer = 0;
+  uint64_t begin = 0, end = 0;
+};
+
+/// All that a cluster touches in global memory, as generic accesses or by copies; gaps between rows count
+/// too.
+void note_touched(const Trace& trace, std::vector<Touched>& out) {
+  for (const Footprint& f : trace.footprints) {
+    if (f.space != Space::global) continue;
+    for (uint32_t r = f.first_range; r < f.first_range + f.range_count; ++r) {
+      const ByteRange& range = trace.ranges[r];
+      const uint64_t rows = range.count == 0 ? 0 : range.count - 1;
+      out.push_back({f.allocation, range.begin, range.end + rows * range.stride});
+    }
+  }
+}
+
 /// The counter only grows, and does not come round.
 bool counts_up(const sim::TicketCounter& word) {
   const uint64_t far = uint64_t{1} << (8u * word.bytes - 2);
@@ -111,12 +130,14 @@ Result<LastArrivers> find_last_arrivers(const sim::Program& program, const Launc
     return none;
   };
   std::map<std::pair<uint32_t, uint64_t>, size_t> group_of;
+  std::vector<Touched> by_others;
   for (uint32_t c = 0; c < traces; ++c) {
     const Result<AloneRun> run = run_alone(program, launch, c, 0);
     if (!run) return tl::unexpected<Error>(run.error());
     if (!is_whole(*run)) return LastArrivers{};
     if (run->answers.empty()) {
       out.others.push_back(c);
+      note_touched(run->trace, by_others);
       continue;
     }
     const sim::AtomicAnswer& a = run->answers.front();
@@ -139,6 +160,14 @@ Result<LastArrivers> find_last_arrivers(const sim::Program& program, const Launc
         next != group_of.end() && next->first.first == at->first.first &&
         at->first.second + out.groups[at->second].word.bytes > next->first.second)
       return refuse(out.groups[at->second].word.place, "counters overlap");
+  // A `red`, a store or an atomic whose answer nobody uses changes what the others are told.
+  for (const sim::Arrivals& group : out.groups)
+    for (const Touched& t : by_others)
+      if (t.buffer == group.word.buffer && t.begin < group.word.offset + group.word.bytes &&
+          group.word.offset < t.end)
+        return refuse(group.word.place,
+                      "a CTA that asks for no answer touches the counter too: what the others are told "
+                      "depends on when it does (LF3)");
   for (const sim::Arrivals& group : out.groups) {
     const sim::TicketCounter& word = group.word;
     if (group.clusters.size() > most_in_group || !counts_up(word))

@@ -228,3 +228,20 @@ TEST_CASE("CTAs that come to two counters are left open, and said so") {
   CHECK(report.verdict == Verdict::inconclusive);
   CHECK(any_reason(report, "comes to counters more than once"));
 }
+
+TEST_CASE("a CTA that changes the counter and asks for no answer leaves it open who is the last") {
+  Kernel k;
+  k.tiles = 1;
+  // The last of four whose red comes before the last atom: its part is read, and a relaxed red orders
+  // nothing.
+  for (const char* change :
+       {"red.relaxed.gpu.global.add.u32 [%rd0], 1;", "st.relaxed.gpu.global.u32 [%rd0], 1;",
+        "atom.relaxed.gpu.global.exch.b32 %r20, [%rd0], 1;",
+        "atom.acq_rel.gpu.global.add.u32 _, [%rd0], 1;"}) {
+    INFO(change);
+    const Report report = report_of(
+        k, std::string("setp.eq.u32 %p6, %r5, 3; mov.u32 %r1, 0; @!%p1 bra ARRIVED; @!%p6 bra ADD;\n") +
+               change + "\nbra.uni ARRIVED;\nADD: atom.acq_rel.gpu.global.add.u32 %r1, [%rd0], 1;\nARRIVED:");
+    CHECK(report.verdict != Verdict::clean);
+  }
+}
