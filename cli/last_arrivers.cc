@@ -74,20 +74,6 @@ Note note_at(const sim::Program& program, uint32_t place, std::string text) {
   return {{at.file, at.line, at.column, at.ptx_line, at.instruction}, std::move(text)};
 }
 
-sim::TicketCounter word_of(const sim::AtomicAnswer& a) {
-  sim::TicketCounter word;
-  word.buffer = a.buffer;
-  word.offset = a.offset;
-  word.bytes = a.bytes;
-  word.start = a.value;
-  word.step = a.added;
-  word.place = a.place;
-  word.cta = a.cta;
-  word.warp = a.warp;
-  word.lane = a.lane;
-  return word;
-}
-
 /// Bytes of a buffer of the launch.
 struct Touched {
   uint32_t buffer = 0;
@@ -148,7 +134,7 @@ Result<LastArrivers> find_last_arrivers(const sim::Program& program, const Launc
     if (late())
       return refuse(a.place, "the CTAs that come to counters are more than are looked at in a minute");
     const auto [at, fresh] = group_of.try_emplace({a.buffer, a.offset}, out.groups.size());
-    if (fresh) out.groups.push_back({word_of(a), {}, 0});
+    if (fresh) out.groups.push_back({sim::counter_of(a), {}, 0});
     sim::Arrivals& group = out.groups[at->second];
     if (!same_word(group.word, a) || a.value != group.word.start)
       return refuse(a.place, "CTAs add to one counter in different ways");
@@ -163,8 +149,7 @@ Result<LastArrivers> find_last_arrivers(const sim::Program& program, const Launc
   // A `red`, a store or an atomic whose answer nobody uses changes what the others are told.
   for (const sim::Arrivals& group : out.groups)
     for (const Touched& t : by_others)
-      if (t.buffer == group.word.buffer && t.begin < group.word.offset + group.word.bytes &&
-          group.word.offset < t.end)
+      if (t.buffer == group.word.buffer && group.word.overlaps(t.begin, t.end))
         return refuse(group.word.place,
                       "a CTA that asks for no answer touches the counter too: what the others are told "
                       "depends on when it does (LF3)");

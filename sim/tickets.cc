@@ -44,6 +44,20 @@ bool asks_counters(const Program& program, const Launch& launch) {
   return run && run->asks_atomics;
 }
 
+TicketCounter counter_of(const AtomicAnswer& first) {
+  TicketCounter c;
+  c.buffer = first.buffer;
+  c.offset = first.offset;
+  c.bytes = first.bytes;
+  c.start = first.value;
+  c.step = first.added;
+  c.place = first.place;
+  c.cta = first.cta;
+  c.warp = first.warp;
+  c.lane = first.lane;
+  return c;
+}
+
 std::optional<TicketCounter> find_ticket_counter(const Program& program, const Launch& launch) {
   constexpr uint64_t most_tickets = uint64_t{1} << 20;
   RunOptions options;
@@ -58,17 +72,8 @@ std::optional<TicketCounter> find_ticket_counter(const Program& program, const L
       !trace.blocked.empty() || !trace.live_pollers.empty())
     return std::nullopt;
   const AtomicAnswer& first = answers.front();
-  TicketCounter c;
-  c.buffer = first.buffer;
-  c.offset = first.offset;
-  c.bytes = first.bytes;
-  c.start = first.value;
-  c.step = first.added;
-  c.place = first.place;
+  TicketCounter c = counter_of(first);
   c.count = answers.size() - 1;
-  c.cta = first.cta;
-  c.warp = first.warp;
-  c.lane = first.lane;
   for (size_t i = 0; i < answers.size(); ++i) {
     const AtomicAnswer& a = answers[i];
     if (a.buffer != c.buffer || a.offset != c.offset || a.bytes != c.bytes || a.added != c.step ||

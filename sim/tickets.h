@@ -12,6 +12,8 @@
 
 namespace turnstile::sim {
 
+struct AtomicAnswer;  // launch_run.h
+
 /// A word of global memory from which clusters draw tickets: one add of a constant after the other, so that
 /// the i-th of all returns value(i), whoever comes for it (LF3). Tickets below `count` are tiles; whoever
 /// draws one of the others draws no more.
@@ -33,6 +35,9 @@ struct TicketCounter {
   /// These are the bytes of the counter, and no others.
   bool is_whole(std::span<const ByteRange> ranges) const;
 };
+
+/// The word that gave this answer, as its first one: `count` is left open.
+TicketCounter counter_of(const AtomicAnswer& first);
 
 /// Whether what an atomic returns decides how the first cluster goes on, and clusters can be executed one by
 /// one: only then who comes to counters, and when, is a question.
